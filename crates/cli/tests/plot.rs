@@ -21,16 +21,10 @@ fn a_run_is_plotted_with_the_levels_of_strategies() {
         "kl_truth: | kl_strategy: | * uniform | o unigram | bigram 0.",
     );
     let svg = picture(&shell, "plot run");
-    for part in [
-        "kl_truth",
-        "kl_strategy",
-        "model",
-        "uniform",
-        "bigram",
-        "training steps",
-    ] {
-        assert!(svg.contains(&format!(">{part}<")), "{part}");
-    }
+    has(
+        &svg,
+        ">kl_truth< | >kl_strategy< | >model< | >uniform< | >bigram< | >training steps<",
+    );
     let shown = shell.json("plot run --measure kl_truth --measure induction");
     let heads = [0, 1].map(|layer| format!("layers.{layer}.heads.0.induction"));
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use induct_studies::paper::STUDY;
 use scraper::{Html, Selector};
@@ -154,37 +155,43 @@ fn check_claims(Claims { study, claims }: Claims, expected_ids: &[&str]) {
     }
 }
 
-/// Parses the page of a report. Its links must lead somewhere.
-fn check_page(page: &str, shell: &Shell) -> Html {
+/// Parses a page that a command wrote into a folder. Its links lead somewhere, it fetches nothing, and no number is
+/// missing.
+pub fn check_page(page: &str, folder: &Path) -> Html {
     let html = Html::parse_document(page);
     assert!(html.errors.is_empty(), "{:?}", html.errors);
+    let mut ids = BTreeSet::new();
+    for element in html.select(&Selector::parse("[id]").unwrap()) {
+        assert!(ids.insert(element.attr("id").unwrap()));
+    }
     for link in html.select(&Selector::parse("a[href]").unwrap()) {
-        let target = link.value().attr("href").unwrap();
+        let target = link.attr("href").unwrap();
         match target.strip_prefix('#') {
-            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "{target}"),
-            None => assert!(shell.path("report").join(target).is_file(), "{target}"),
+            Some(id) => assert!(ids.contains(id), "{target}"),
+            None => assert!(folder.join(target).is_file(), "{target}"),
         }
     }
+    // The only addresses are the namespaces of SVG and MathML.
+    let addresses = page
+        .replace("http://www.w3.org/2000/svg", "")
+        .replace("http://www.w3.org/1998/Math/MathML", "");
+    for address in ["http:", "https:", "@import"] {
+        assert!(!addresses.contains(address), "{address}");
+    }
+    let fetched = Selector::parse("[src], link, iframe, object, embed").unwrap();
+    assert!(html.select(&fetched).next().is_none());
+    let (_, body) = page.split_once("</style>").unwrap();
+    assert!(!body.contains("NaN"), "a number is missing");
     html
 }
 
 fn check_whole_page(shell: &Shell, claims: usize) {
     let page = shell.read("report/index.html");
-    let html = check_page(&page, shell);
+    let html = check_page(&page, &shell.path("report"));
     let all = |selector: &str| -> Vec<_> {
         let selector = Selector::parse(selector).unwrap();
         html.select(&selector).map(|e| e.value().clone()).collect()
     };
-    // Nothing is fetched: the only address is SVG's namespace.
-    let addresses = page.replace("http://www.w3.org/2000/svg", "");
-    assert!(!addresses.contains("http://") && !addresses.contains("https://"));
-    assert!(all("[src], link, iframe, object, embed").is_empty());
-    let ids: Vec<String> = all("[id]")
-        .iter()
-        .map(|e| e.attr("id").unwrap().into())
-        .collect();
-    let distinct: BTreeSet<&String> = ids.iter().collect();
-    assert_eq!(distinct.len(), ids.len());
     assert_eq!(all("figure").len(), STUDY.figures.len());
     assert_eq!(all("article").len(), claims);
     // Every verdict is there: at a glance, and in its claim.
@@ -192,8 +199,6 @@ fn check_whole_page(shell: &Shell, claims: usize) {
     assert_eq!(all(".glance .badge").len(), verdicts);
     assert_eq!(all(".whole .badge").len(), verdicts);
     assert!(all(".part .values li").len() > verdicts);
-    let (_, body) = page.split_once("</style>").unwrap();
-    assert!(!body.contains("NaN"), "a number is missing");
     // Every figure has a description, and every control has a label.
     assert!(
         all("svg")
@@ -214,7 +219,7 @@ fn a_part_of_the_study_stands_alone() {
     let shell = Shell::new();
     shell.succeed(&format!("{REPRODUCE} --only C2,6"));
     let page = shell.read("report/index.html");
-    check_page(&page, &shell);
+    check_page(&page, &shell.path("report"));
     has(&page, "This is a part of the study");
 }
 

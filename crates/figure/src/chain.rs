@@ -191,10 +191,6 @@ fn at((x, y): Point) -> String {
 }
 
 impl Part for Chain {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
         let (above, below) = self.extent();

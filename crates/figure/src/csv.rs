@@ -55,7 +55,7 @@ pub(crate) fn csv(figure: &Figure) -> String {
         panel: String::new(),
     };
     for (number, panel) in (1..).zip(&figure.panels) {
-        rows.panel = format!("{number},{}", quoted(panel.title()));
+        rows.panel = format!("{number},{}", quoted(panel.part().0));
         match panel {
             Panel::Plot(plot) => {
                 for region in &plot.regions {

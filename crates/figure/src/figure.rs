@@ -5,7 +5,7 @@ use crate::colour::dark_css;
 use crate::font::font_face_css;
 use crate::grid::Grid;
 use crate::heatmap::Heatmap;
-use crate::layout::{self, Part};
+use crate::layout::{self, Titled};
 use crate::matrix::Matrix;
 use crate::plot::Plot;
 use crate::sentence::Sentence;
@@ -32,19 +32,15 @@ pub enum Panel {
 }
 
 impl Panel {
-    pub(crate) fn title(&self) -> &str {
-        self.part().title()
-    }
-
-    fn part(&self) -> &dyn Part {
+    pub(crate) fn part(&self) -> Titled<'_> {
         match self {
-            Panel::Plot(plot) => plot,
-            Panel::Matrix(matrix) => matrix,
-            Panel::Heatmap(map) => map,
-            Panel::Grid(grid) => grid,
-            Panel::Arcs(arcs) => arcs,
-            Panel::Chain(chain) => chain,
-            Panel::Sentence(sentence) => sentence,
+            Panel::Plot(plot) => (&plot.title, plot),
+            Panel::Matrix(matrix) => (&matrix.title, matrix),
+            Panel::Heatmap(map) => (&map.title, map),
+            Panel::Grid(grid) => (&grid.title, grid),
+            Panel::Arcs(arcs) => (&arcs.title, arcs),
+            Panel::Chain(chain) => (&chain.title, chain),
+            Panel::Sentence(sentence) => (&sentence.title, sentence),
         }
     }
 }
@@ -78,9 +74,9 @@ impl Figure {
             text: self.description.clone(),
             ..Sentence::default()
         };
-        let mut parts: Vec<&dyn Part> = self.panels.iter().map(Panel::part).collect();
+        let mut parts: Vec<Titled> = self.panels.iter().map(Panel::part).collect();
         if parts.is_empty() {
-            parts.push(&instead);
+            parts.push(("", &instead));
         }
         let height = layout::draw(&parts, self.columns, width, &mut out);
         (out, height)

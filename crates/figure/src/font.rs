@@ -62,12 +62,4 @@ mod tests {
             assert!(has(c), "{c}");
         }
     }
-
-    #[test]
-    fn widths_grow_with_text_and_size() {
-        assert!(width("iii", 12.0, false) < width("WWW", 12.0, false));
-        let once = width("exact", 12.0, false);
-        assert!((width("exactexact", 24.0, false) - 4.0 * once).abs() < 0.5);
-        assert!(width("exact", 12.0, true) > once);
-    }
 }

@@ -144,10 +144,6 @@ fn draw_gap([left, top, right, bottom]: [f64; 4], out: &mut Drawing) {
 }
 
 impl Part for Grid {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let Place { left, width, .. } = place;
         let mut top = place.top;

@@ -131,10 +131,6 @@ impl Heatmap {
 }
 
 impl Part for Heatmap {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
         let mut top = top;

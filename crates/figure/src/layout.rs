@@ -12,10 +12,8 @@ pub(crate) struct Place {
     pub width: f64,
 }
 
-/// A panel as the layout sees it: a title, a lead (legend, labels), and the body.
+/// A panel as the layout sees it, below its title: a lead (legend, labels), and the body.
 pub(crate) trait Part {
-    fn title(&self) -> &str;
-
     /// Its share of a row's width, relative to 1 for a plot.
     fn share(&self) -> f64 {
         1.0
@@ -47,11 +45,14 @@ const NARROWEST: f64 = 220.0;
 /// Font size of titles.
 const TITLE: f64 = 14.0;
 
+/// A panel with its title.
+pub(crate) type Titled<'a> = (&'a str, &'a dyn Part);
+
 /// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
-pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
+pub(crate) fn draw(parts: &[Titled], columns: usize, width: f64, out: &mut Drawing) -> f64 {
     let inner = (width - 2.0 * MARGIN).max(NARROWEST);
     let columns = (1..=columns.max(1)).rev().find(|&columns| {
-        let wide = |row: &[&dyn Part]| room(row, inner) >= LEAST * shares(row);
+        let wide = |row: &[Titled]| room(row, inner) >= LEAST * shares(row);
         columns == 1 || parts.chunks(columns).all(wide)
     });
     let mut y = MARGIN;
@@ -61,26 +62,26 @@ pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Dr
     (y - ROWS + MARGIN).max(2.0 * MARGIN).ceil()
 }
 
-fn shares(row: &[&dyn Part]) -> f64 {
-    row.iter().map(|part| part.share()).sum()
+fn shares(row: &[Titled]) -> f64 {
+    row.iter().map(|(_, part)| part.share()).sum()
 }
 
 /// The width of a row without its gaps.
-fn room(row: &[&dyn Part], inner: f64) -> f64 {
+fn room(row: &[Titled], inner: f64) -> f64 {
     inner - GAP * (row.len() as f64 - 1.0)
 }
 
-fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
+fn draw_row(row: &[Titled], inner: f64, top: f64, out: &mut Drawing) -> f64 {
     let unit = room(row, inner) / shares(row);
     let mut left = MARGIN;
     let (mut placed, mut head, mut height) = (Vec::new(), 0.0, 0.0);
-    for part in row {
+    for (title, part) in row {
         let width = unit * part.share();
         let place = Place { left, top, width };
         left += width + GAP;
         // Measured by drawing into a scratch buffer.
         let lead = part.draw_lead(place, &mut Drawing::default());
-        head = f64::max(head, draw_title(part.title(), place, out) + lead);
+        head = f64::max(head, draw_title(title, place, out) + lead);
         height = f64::max(height, part.height(width).unwrap_or(0.0));
         placed.push((part, place, lead));
     }

@@ -145,10 +145,6 @@ impl Matrix {
 }
 
 impl Part for Matrix {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     /// A matrix with few columns needs less space than a plot.
     fn share(&self) -> f64 {
         if self.columns.len() <= 4 { 0.55 } else { 1.0 }

@@ -218,10 +218,6 @@ impl Plot {
 }
 
 impl Part for Plot {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
         let mut y = top;

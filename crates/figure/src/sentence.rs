@@ -15,10 +15,6 @@ pub struct Sentence {
 }
 
 impl Part for Sentence {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
         let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
         let corner = (place.left, place.top + 4.0);

@@ -137,10 +137,6 @@ struct Row {
 }
 
 impl Part for Arcs {
-    fn title(&self) -> &str {
-        &self.title
-    }
-
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
         out.paragraph(

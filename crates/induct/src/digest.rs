@@ -1,7 +1,5 @@
 //! Digests: short names for long data, which tell stale data from current.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
 /// The first half of SHA-256, as 32 hexadecimal digits.
@@ -10,11 +8,11 @@ pub fn hex(parts: &[&[u8]]) -> String {
     for part in parts {
         hasher.update(part);
     }
-    let mut text = String::new();
-    for byte in &hasher.finalize()[..16] {
-        write!(text, "{byte:02x}").expect("writing to memory");
-    }
-    text
+    let digest = hasher.finalize();
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The digest of a model's weights, in the order of its layout.

@@ -77,7 +77,8 @@ pub mod lanes {
 pub mod block {
     pub use induct_kernels::lanes::{Lane, Level};
     pub use induct_kernels::model::block::{
-        Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors, Update,
+        Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Simple, SimplePass,
+        Tensors,
     };
     pub use induct_kernels::model::ops::linear;
     pub use induct_kernels::model::reference::{Run, Value};

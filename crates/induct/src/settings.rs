@@ -29,6 +29,6 @@ pub fn schema() -> Schema {
     Schema {
         model: ModelSpec::kinds().into(),
         block: BlockSpec::kinds(),
-        source: SourceSpec::kinds().into(),
+        source: SourceSpec::kinds(),
     }
 }

@@ -4,8 +4,7 @@ use induct::chain::{Start, TaskPrior, TransitionTable};
 use induct::model::reference::{Reference, tape::Tape};
 use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::theory::{
-    Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
-    gauss_legendre, margin_needed, sample,
+    Coupling, Step, StepError, Weights, descend, enumerate, margin_needed, sample,
 };
 use induct::train::Loss;
 
@@ -186,58 +185,6 @@ fn averages_are_exact_integrals() {
     }
 }
 
-/// The unit square by tensor rules in a and b, on panels that shrink geometrically towards the corner a = b
-/// = 1: no change of coordinates, and a stationary law computed from a and b.
-fn panels(levels: usize, nodes: usize) -> Vec<WeightedChain> {
-    let cuts: Vec<f64> = (0..=levels)
-        .map(|level| 1.0 - 0.5_f64.powi(level as i32))
-        .collect();
-    let mut edges: Vec<(f64, f64)> = cuts.windows(2).map(|pair| (pair[0], pair[1])).collect();
-    edges.push((cuts[levels], 1.0));
-    let rule: Vec<(f64, f64)> = edges
-        .iter()
-        .flat_map(|&(low, high)| gauss_legendre(nodes, low, high))
-        .collect();
-    let mut all = Vec::new();
-    for &(a, width_a) in &rule {
-        for &(b, width_b) in &rule {
-            let (x, y) = (1.0 - a, 1.0 - b);
-            all.push(WeightedChain {
-                weight: width_a * width_b,
-                rows: vec![a, x, y, b],
-                stationary: vec![y / (x + y), x / (x + y)],
-            });
-        }
-    }
-    all
-}
-
-#[test]
-fn averages_do_not_depend_on_the_rule() {
-    for length in [2, 30] {
-        let used = Coupling::of_prior(&dirichlet(), length).unwrap();
-        let finer = chains(
-            &dirichlet(),
-            Degree {
-                transitions: 2 * length + 40,
-                shares: 12,
-            },
-        );
-        let finer = Coupling::of_chains(&finer.unwrap(), length);
-        let other = Coupling::of_chains(&panels(16, 10), length);
-        let (mut to_finer, mut to_other) = (0.0_f64, 0.0_f64);
-        for delta in 0..length {
-            for (m, l) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                let value = used.at(delta, m, l);
-                to_finer = to_finer.max((value - finer.at(delta, m, l)).abs());
-                to_other = to_other.max((value - other.at(delta, m, l)).abs());
-            }
-        }
-        assert!(to_finer < 1e-12, "t = {length}: {to_finer:e}");
-        assert!(to_other < 1e-10, "t = {length}: {to_other:e}");
-    }
-}
-
 #[test]
 fn two_steps_of_the_paper_have_twelve_digits() {
     let coupling = Coupling::of_prior(&dirichlet(), 100).unwrap();
@@ -253,19 +200,6 @@ fn two_steps_of_the_paper_have_twelve_digits() {
         let golden = [same, other, other, same].into_iter().chain(v);
         for (found, golden) in weights.w_k.iter().chain(&shown).zip(golden) {
             assert!((found / golden - 1.0).abs() < 1e-13, "{found} {golden}");
-        }
-    }
-}
-
-#[test]
-fn exchanging_the_symbols_mirrors_the_coupling() {
-    let (here, there) = ([0.35, 0.9], [0.9, 0.35]);
-    let of = |[a, b]: [f64; 2]| Coupling::of_prior(&fixed(a, b), 12).unwrap();
-    let (here, there) = (of(here), of(there));
-    for delta in 0..12 {
-        for (m, l) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let (a, b) = (here.at(delta, m, l), there.at(delta, 1 - m, 1 - l));
-            assert!((a - b).abs() < 1e-14);
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
-use induct::run::{Ending, Progress, Record, Recorder, Run, Sink, SinkPair, WatchError};
+use induct::run::{Ending, Progress, Record, Run, Sink, SinkPair, WatchError};
 
 /// Stops the run after a record, or fails there.
+#[derive(Default)]
 struct Watcher {
     stops: bool,
     at: u64,
@@ -16,19 +17,6 @@ struct Watcher {
     waits: bool,
     records: Vec<u64>,
     steps: u64,
-}
-
-impl Watcher {
-    fn at(at: u64) -> Self {
-        Self {
-            stops: false,
-            at,
-            fails: false,
-            waits: false,
-            records: Vec::new(),
-            steps: 0,
-        }
-    }
 }
 
 impl Sink for Watcher {
@@ -57,19 +45,30 @@ impl Sink for Watcher {
     }
 }
 
-/// Counts records.
-struct Count(usize);
+/// Counts records, and keeps snapshots.
+#[derive(Default)]
+struct Keeper {
+    records: usize,
+    snapshots: Vec<(u64, Vec<f32>)>,
+}
 
-impl Sink for Count {
+impl Sink for Keeper {
     type Error = Infallible;
 
     fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        self.0 += 1;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Infallible> {
+        self.snapshots.push((step, params.to_vec()));
         Ok(())
     }
 }
 
-fn run() -> Run {
+type Ended = Result<Ending, WatchError<&'static str, Infallible>>;
+
+fn drive(watcher: &mut Watcher) -> (Ended, Run, Keeper) {
     let small = [
         "task.length=8",
         "train.steps=40",
@@ -78,21 +77,24 @@ fn run() -> Run {
     ];
     let recipe = Recipe::from_toml("", &small.map(String::from)).unwrap();
     let instruments = Arc::new(Instruments::new(&recipe).unwrap());
-    Run::new(&recipe, instruments).unwrap()
+    let mut run = Run::new(&recipe, instruments).unwrap();
+    let mut keeper = Keeper::default();
+    let ending = run.drive(&mut SinkPair {
+        watcher,
+        keeper: &mut keeper,
+    });
+    (ending, run, keeper)
 }
 
 #[test]
 fn a_sink_that_waits_stops_a_run_one_step_after_a_record() {
     for (waits, ends) in [(true, 11), (false, 21)] {
-        let (mut run, mut keeper) = (run(), Recorder::default());
         let mut watcher = Watcher {
             waits,
-            ..Watcher::at(10)
+            at: 10,
+            ..Watcher::default()
         };
-        let ending = run.drive(&mut SinkPair {
-            watcher: &mut watcher,
-            keeper: &mut keeper,
-        });
+        let (ending, ..) = drive(&mut watcher);
         assert_eq!(ending, Ok(Ending::Stopped(ends)), "waits: {waits}");
         assert_eq!(watcher.steps, ends);
     }
@@ -101,19 +103,14 @@ fn a_sink_that_waits_stops_a_run_one_step_after_a_record() {
 #[test]
 fn waiting_changes_no_result() {
     let history = |waits: bool| {
-        let (mut run, mut keeper) = (run(), Recorder::default());
         let mut watcher = Watcher {
             waits,
-            ..Watcher::at(u64::MAX)
+            at: u64::MAX,
+            ..Watcher::default()
         };
-        let ending = run.drive(&mut SinkPair {
-            watcher: &mut watcher,
-            keeper: &mut keeper,
-        });
-        assert_eq!(
-            (ending, watcher.records),
-            (Ok(Ending::Complete), vec![0, 10, 20, 30, 40])
-        );
+        let (ending, run, keeper) = drive(&mut watcher);
+        assert_eq!(ending, Ok(Ending::Complete));
+        assert_eq!(watcher.records, [0, 10, 20, 30, 40]);
         (run.history().clone(), keeper.snapshots)
     };
     assert_eq!(history(true), history(false));
@@ -121,15 +118,11 @@ fn waiting_changes_no_result() {
 
 #[test]
 fn what_a_watcher_refuses_is_not_kept() {
-    let (mut run, mut keeper) = (run(), Count(0));
-    let mut watcher = Watcher {
+    let (ending, _, keeper) = drive(&mut Watcher {
         fails: true,
-        ..Watcher::at(20)
-    };
-    let ending = run.drive(&mut SinkPair {
-        watcher: &mut watcher,
-        keeper: &mut keeper,
+        at: 20,
+        ..Watcher::default()
     });
     assert_eq!(ending, Err(WatchError::Watcher("seen enough")));
-    assert_eq!(keeper.0, 2);
+    assert_eq!(keeper.records, 2);
 }

@@ -1,6 +1,6 @@
 use induct_kernels::lanes::{Lane, Level};
 use induct_kernels::model::Matrix;
-use induct_kernels::model::ops::{gelu, relu};
+use induct_kernels::model::ops::{gelu, relu, silu, softplus};
 use induct_kernels::model::reference::formulas;
 use induct_kernels::model::reference::tape::{Tape, Value};
 
@@ -10,7 +10,12 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
         formulas::gelu as fn(Value) -> Value,
         gelu::forward as fn(Level, &mut [Lane], &mut [Lane]),
     );
-    for (formula, forward) in [gelu, (formulas::relu, relu::forward)] {
+    for (formula, forward) in [
+        gelu,
+        (formulas::relu, relu::forward),
+        (formulas::silu, silu::forward),
+        (formulas::softplus, softplus::forward),
+    ] {
         let value = |x: f64| {
             let tape = Tape::default();
             formula(tape.leaf(Matrix::from_slice(1, 1, &[x]))).number()
@@ -34,7 +39,22 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
 
 #[test]
 fn a_number_that_is_none_does_not_vanish() {
-    let (mut lane, mut y) = ([Lane::splat(f32::NAN)], [Lane::ZERO]);
-    relu::forward(Level::detect(), &mut lane, &mut y);
-    assert!(y[0].0.iter().all(|y| y.is_nan()));
+    for forward in [relu::forward, silu::forward, softplus::forward] {
+        let (mut lane, mut y) = ([Lane::splat(f32::NAN)], [Lane::ZERO]);
+        forward(Level::detect(), &mut lane, &mut y);
+        assert!(y[0].0.iter().all(|y| y.is_nan()));
+    }
+}
+
+/// Small numbers of softplus, and what is left of its argument in them, are as exact as large ones.
+#[test]
+fn softplus_keeps_small_numbers() {
+    for x in [-80.0, -30.0, -17.0, -12.0, -6.0] {
+        for level in Level::all() {
+            let (mut lane, mut y) = ([Lane::splat(x as f32)], [Lane::ZERO]);
+            softplus::forward(level, &mut lane, &mut y);
+            let exact = f64::exp(x).ln_1p();
+            assert!((f64::from(y[0].0[1]) / exact - 1.0).abs() < 2e-6, "{x}");
+        }
+    }
 }

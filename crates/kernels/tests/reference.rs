@@ -1,12 +1,9 @@
 //! Checks the fast path against its f64 reference, and the reference against finite differences.
 
-use std::ops::Range;
-
-use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::lanes::LANES;
 use induct_kernels::loss::Loss;
-use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::reference::{self, Reference, Sequence, tape::Tape};
-use induct_kernels::model::{Matrix, Model, ModelSpec};
+use induct_kernels::model::reference::{self, Expected, by_engine, lane_keys, on_lane};
+use induct_kernels::model::{Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
@@ -15,34 +12,6 @@ use crate::{
 };
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
-
-/// The reference on one lane's sequence, with dropout, and with what interventions held, if that is given.
-fn on_lane<R>(
-    (model, params): (&Model, &[f64]),
-    (block, lane): (&TokenBlock, usize),
-    held: &[Option<Matrix>],
-    read: impl FnOnce(&Reference, &[u8]) -> R,
-) -> R {
-    let (used, length) = (block.used(), model.length());
-    let all: Vec<Vec<u8>> = (0..used)
-        .map(|next| block.lane((lane + next) % used))
-        .collect();
-    let all: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
-    let inputs: Vec<&[u8]> = all.iter().map(|sequence| &sequence[..length]).collect();
-    let sequence = Sequence {
-        tokens: inputs[0],
-        keys: Some(keys_of(lane)),
-        others: &inputs[1..],
-    };
-    let tape = Tape::default();
-    let reference = Reference::holding(&tape, model, params, sequence, held);
-    read(&reference, &all[0][1..])
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let squares = a.iter().zip(b).map(|(x, y)| (x - y).powi(2));
-    squares.sum::<f64>().sqrt()
-}
 
 fn norm(a: &[f64]) -> f64 {
     a.iter().map(|x| x * x).sum::<f64>().sqrt()
@@ -115,38 +84,6 @@ pub(super) fn assert_reference_matches_differences(
     }
 }
 
-/// The keys of a lane's sequence, for models with dropout.
-fn keys_of(lane: usize) -> [u32; 2] {
-    [0x9e37_79b9, 0x85eb_ca6b].map(|key: u32| key.wrapping_mul(2 * lane as u32 + 1))
-}
-
-/// Loss and gradient of the first `used` lanes by the fast path, with dropout if the model has any.
-fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
-    let keys = DropoutKeys::new(block.used(), keys_of);
-    let keys = model.has_dropout().then_some(&keys);
-    let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-    let rows = block.rows();
-    let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-    let mut evaluator = model.in_training(&params);
-    evaluator.see_batch(std::slice::from_ref(block), inputs.len());
-    let mut summed = vec![0.0; model.gradient_len()];
-    let mut total = 0.0;
-    let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
-        total += loss.evaluate(
-            model.level(),
-            logits,
-            &targets[rows],
-            block.used(),
-            1.0,
-            d_logits,
-        );
-    };
-    evaluator.gradient((inputs, keys), &mut evaluate, &mut summed);
-    let mut grads = vec![0.0; params.len()];
-    evaluator.pull_back(&params, &summed, &mut grads);
-    (total, grads.iter().map(|&g| g.into()).collect())
-}
-
 #[test]
 fn coordinates_are_used_where_they_pay() {
     for (settings, states, pays) in [
@@ -182,48 +119,19 @@ pub(super) fn assert_matches_reference(
     params: &[f64],
     block: &TokenBlock,
 ) {
-    let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
-    let exact = reference_of_block(model, &params, block);
-    for path in paths(model) {
-        for (loss, (exact_total, exact)) in LOSSES.iter().zip(&exact) {
-            let (total, gradient) = fast(&path, &params, block, *loss);
-            let context = format!("{name} {loss:?}");
+    let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let sequences: Vec<Vec<u8>> = (0..block.used()).map(|lane| block.lane(lane)).collect();
+    let sequences: Vec<&[u8]> = sequences.iter().map(Vec::as_slice).collect();
+    for loss in LOSSES {
+        let expected = Expected::new(model, &params, &sequences, loss).unwrap();
+        for path in paths(model) {
+            let deviation = expected.deviation(&path);
             assert!(
-                (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
-                "{context}: loss {total}, reference {exact_total}"
+                deviation.largest() <= 1e-4,
+                "{name} {loss:?}: {deviation:?}"
             );
-            // Some groups have almost no gradient (W_Q when t = 1 or attention is saturated). It is a difference
-            // of large numbers, so it is checked against one percent of the whole gradient instead.
-            let floor = 1e-2 * norm(exact);
-            for tensor in model.layout().tensors() {
-                let range = tensor.range.clone();
-                let error = distance(&gradient[range.clone()], &exact[range.clone()]);
-                assert!(
-                    error <= 1e-4 * norm(&exact[range]).max(floor),
-                    "{context} {}: off by {error:e} of {:e}, whole {:e}",
-                    tensor.name,
-                    norm(&exact[tensor.range.clone()]),
-                    norm(exact)
-                );
-            }
         }
     }
-}
-
-/// The losses of a block, each with its gradient, by the reference.
-fn reference_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
-    let mut sums = LOSSES.map(|_| (0.0, vec![0.0; params.len()]));
-    for lane in 0..block.used() {
-        on_lane((model, params), (block, lane), &[], |reference, targets| {
-            for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
-                let own = loss.reference(reference.logits, targets);
-                *total += own.number();
-                let sums = gradient.iter_mut().zip(reference.gradient(own));
-                sums.for_each(|(sum, part)| *sum += part);
-            }
-        });
-    }
-    sums
 }
 
 #[test]
@@ -388,13 +296,13 @@ fn dropout_is_for_training_only() {
     });
     let (params, block) = (weights(&with, 0.5), tokens(states, length, LANES));
     let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-    let (loss, _) = fast(&with, &params, &block, Loss::CrossEntropy {});
-    let (plain_loss, _) = fast(&without, &params, &block, Loss::CrossEntropy {});
+    let (loss, _) = by_engine(&with, &single, &block, Loss::CrossEntropy {});
+    let (plain_loss, _) = by_engine(&without, &single, &block, Loss::CrossEntropy {});
     assert!((loss - plain_loss).abs() > 1e-2, "{loss} {plain_loss}");
     // After a gradient with masks, in the same buffers.
     let training = with.in_training(&single);
     let mut grads = vec![0.0; with.gradient_len()];
-    let keys = DropoutKeys::new(LANES, keys_of);
+    let keys = lane_keys(LANES);
     training.gradient(
         (&block.rows()[..length], Some(&keys)),
         &mut |_, _, _| {},
@@ -455,7 +363,7 @@ fn sharp_attention_stays_finite_and_exact() {
             for (logit, exact) in found.iter().zip(&exact.data) {
                 assert!((f64::from(*logit) - exact).abs() < 1e-4);
             }
-            let (loss, gradient) = fast(&model, &params, &block, Loss::CrossEntropy {});
+            let (loss, gradient) = by_engine(&model, &single, &block, Loss::CrossEntropy {});
             assert!(loss.is_finite() && gradient.iter().all(|g| g.is_finite()));
         }
     }

@@ -1,12 +1,14 @@
 use induct_kernels::model::Matrix;
-use induct_kernels::model::reference::formulas::{gelu, layer_norm, relu};
+use induct_kernels::model::reference::formulas::{
+    gelu, layer_norm, relu, scan, short_convolution, silu, softplus,
+};
 use induct_kernels::model::reference::tape::{Tape, Value};
 use induct_kernels::random::{Address, Purpose, open_unit};
 
 type Operation = for<'t> fn(Value<'t>, Value<'t>) -> Value<'t>;
 
 /// Operations on two 3 × 3 matrices.
-const OPERATIONS: [(&str, Operation); 18] = [
+const OPERATIONS: [(&str, Operation); 22] = [
     ("sum of two", |x, y| x + y),
     ("difference", |x, y| x - y),
     ("product", |x, y| x.times(y)),
@@ -28,6 +30,15 @@ const OPERATIONS: [(&str, Operation); 18] = [
     ("causal softmax", |x, _| x.causal_softmax()),
     ("GELU", |x, _| gelu(x)),
     ("ReLU", |x, _| relu(x)),
+    ("SiLU", |x, _| silu(x)),
+    ("softplus", |x, _| softplus(x)),
+    ("short convolution", |x, y| {
+        short_convolution(x, y.columns(0, 3))
+    }),
+    ("scan", |x, y| {
+        let decays = softplus(x.columns(1, 1)).scaled(-1.0);
+        scan(decays, y.columns(0, 2), x, y.times(x))
+    }),
     ("layer norm", |x, y| {
         let row = |i| y.take((1, 3), move |_, j| Some((i, j)));
         layer_norm(x, row(0), row(2))

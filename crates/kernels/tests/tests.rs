@@ -17,6 +17,8 @@ mod linear;
 mod models;
 mod random;
 mod reference;
+mod scan;
+mod short_convolution;
 mod tape;
 mod target;
 
@@ -55,6 +57,17 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         "width = 6, layer_norm = true, dropout = 0.2, blocks = ['attention', \
          { kind = 'attention', heads = 3, positions = 'relative-query' }, 'mlp', { kind = 'mlp', ratio = 1 }]",
         "width = 4, positions = 'absolute', blocks = ['mlp']",
+        "width = 5, blocks = ['convolution', 'attention', { kind = 'convolution', length = 2 }, 'mlp']",
+        "width = 6, layer_norm = true, dropout = 0.2, blocks = [{ kind = 'convolution', length = 1 }]",
+        "width = 4, blocks = [{ kind = 'attention', convolution = 3 }]",
+        "width = 6, positions = 'relative-query', layer_norm = true, dropout = 0.3, \
+         blocks = [{ kind = 'attention', heads = 2, convolution = 2 }, { kind = 'attention', convolution = 1 }]",
+        "width = 4, blocks = ['mamba', 'mlp']",
+        "width = 4, layer_norm = true, blocks = ['mamba']",
+        "width = 5, layer_norm = true, dropout = 0.2, \
+         blocks = [{ kind = 'mamba', state = 3, heads = 2, convolution = 2 }, 'mlp', 'attention']",
+        "width = 3, positions = 'absolute', blocks = ['attention', { kind = 'mamba', state = 6, expand = 1, \
+         convolution = 0 }, { kind = 'mamba', state = 1, expand = 3, heads = 3, convolution = 9 }]",
     ] {
         all.push(settings.to_owned());
     }

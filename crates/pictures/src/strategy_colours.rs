@@ -6,7 +6,7 @@ use induct_figure::Colour;
 fn fixed(strategy: &str) -> Option<Colour> {
     match strategy {
         "uniform" => Some(Colour::Grey),
-        "unigram" | "bayes-unigram" => Some(Colour::Amber),
+        "unigram" => Some(Colour::Amber),
         "bigram" => Some(Colour::Blue),
         "trigram" => Some(Colour::Green),
         "bayes" => Some(Colour::Pink),

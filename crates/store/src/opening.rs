@@ -2,7 +2,7 @@
 
 use induct::probe::{self, History};
 use induct::recipe::{Difference, Recipe};
-use induct::run::{Checkpoint, Ended, Summary, check_longer, check_records, kept_steps};
+use induct::run::{Checkpoint, Ended, Summary, check_records, kept_steps};
 
 use crate::error::StoreError;
 use crate::layout::{
@@ -140,8 +140,24 @@ impl Preparation<'_> {
         let diverged = summary.is_some_and(|summary| summary.ended == Ended::Diverged);
         let checkpoint = folder.checkpoint()?;
         let done = checkpoint.map_or(0, |checkpoint| checkpoint.state.step);
-        check_longer(old, done, diverged, new.train.steps)
-            .map_err(|not_longer| folder.storage.different(not_longer))
+        let (ends, wanted) = (old.train.steps, new.train.steps);
+        let why = if old.train.schedule.depends_on_length() {
+            format!(
+                "it cannot be extended: its cosine schedule ends at step {ends}, so a run of {wanted} steps would \
+                 have had other learning rates from the start"
+            )
+        } else if diverged {
+            "it cannot be extended: it has diverged".to_owned()
+        } else if wanted <= done {
+            // The new last step would have to be recorded, but training has passed it.
+            format!(
+                "train.steps = {wanted} is not allowed: it has done {done} steps already (give {} or more)",
+                done + 1
+            )
+        } else {
+            return Ok(());
+        };
+        Err(folder.storage.different(why))
     }
 
     /// The records up to a checkpoint, which was written only after they had reached the disk.

@@ -17,10 +17,6 @@ use crate::tensors;
 /// The files of a run, byte for byte those that training leaves: of one that has ended with its outcome, of one that
 /// can go on with the state that training resumes from.
 ///
-/// # Errors
-///
-/// If its recipe has no model.
-///
 /// # Panics
 ///
 /// If weights are not as many as the model has.
@@ -63,10 +59,6 @@ pub struct Excerpt {
 
 impl RunFolder {
     /// All files of the run.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
     pub fn files(&self) -> Result<RunFiles, StoreError> {
         // The run may go on meanwhile. Whatever a summary or a checkpoint promises is there before it, so they are read
         // first.
@@ -86,10 +78,6 @@ impl RunFolder {
 
     /// What shows the run, all of it checked. Of its snapshots it has at most as many as `most` says, given their number
     /// and their bytes together; they are evenly spread, the last always among them, and the first from two on.
-    ///
-    /// # Errors
-    ///
-    /// If a file is damaged or missing, or there is no snapshot.
     pub fn excerpt(&self, most: impl FnOnce(usize, usize) -> usize) -> Result<Excerpt, StoreError> {
         let mut files = self.files()?;
         files.remove(CHECKPOINT);
@@ -120,10 +108,6 @@ impl RunFolder {
     }
 
     /// Writes it into a folder that holds nothing yet. The bytes are those that training there would have left.
-    ///
-    /// # Errors
-    ///
-    /// If the folder holds something already, or cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), StoreError> {
         Storage::on_disk(path).fill(self.files()?)
     }

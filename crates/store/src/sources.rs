@@ -29,10 +29,6 @@ pub enum SourceError {
 }
 
 /// The `from` entry of a recipe that starts from a snapshot of another run.
-///
-/// # Errors
-///
-/// If there is no such snapshot, or its model is another one.
 pub fn start_from(
     path: &Path,
     step: Option<u64>,
@@ -47,11 +43,7 @@ pub fn start_from(
 }
 
 /// Completes what a recipe says of the snapshots that its interventions take weights from: the digest of their
-/// weights, which people need not write.
-///
-/// # Errors
-///
-/// If there is no such snapshot, or its model is another one. The error comes with the place in the recipe.
+/// weights, which people need not write. An error comes with the place in the recipe.
 pub fn complete(recipe: &mut Recipe) -> Result<(), (String, SourceError)> {
     let model = recipe.clone();
     for (index, spec) in recipe.intervene.iter_mut().enumerate() {
@@ -90,10 +82,6 @@ fn snapshot(
 }
 
 /// The weights of a snapshot that a recipe names, from its folder.
-///
-/// # Errors
-///
-/// If there is no such snapshot.
 pub fn snapshot_weights(from: &FromSpec) -> Result<Vec<f32>, Invalid> {
     let folder = RunFolder::open(Path::new(&from.run));
     let weights = folder.and_then(|folder| folder.snapshot(Some(from.step)));

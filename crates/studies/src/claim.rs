@@ -190,6 +190,9 @@ pub(crate) struct Part {
     pub place: String,
     #[serde(rename = "measure")]
     pub statistic: Statistic,
+    /// What that is, in words.
+    #[serde(skip)]
+    pub measure: String,
     pub limit: Limit,
     pub why: String,
     /// The experiments of each thing that it is measured on, by variant: `printed: minimal; recommended: main`,
@@ -315,7 +318,7 @@ impl Part {
                 variant: row.variant,
                 on: row.on,
                 place: &self.place,
-                measure: self.statistic.measure,
+                measure: &self.measure,
                 effect: finite(measured.effect),
                 interval: measured.interval.map(|ends| ends.map(finite)),
                 seeds: measured.seeds,
@@ -341,10 +344,16 @@ impl Claim {
         #[serde(deny_unknown_fields)]
         struct Claims {
             texts: BTreeMap<String, String>,
+            /// What statistics are, by their names.
+            measures: BTreeMap<String, String>,
             claim: Vec<Claim>,
         }
         let found: Claims = toml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
-        let Claims { texts, mut claim } = found;
+        let Claims {
+            texts,
+            measures,
+            mut claim,
+        } = found;
         let insert = |text: &mut String| {
             let name = text
                 .strip_prefix('{')
@@ -356,6 +365,8 @@ impl Claim {
         for claim in &mut claim {
             claim.not_run.iter_mut().for_each(|(_, why)| insert(why));
             for part in claim.core.iter_mut().chain(&mut claim.probes) {
+                part.measure.clone_from(&measures[part.statistic.0]);
+                insert(&mut part.measure);
                 insert(&mut part.place);
                 insert(&mut part.why);
                 part.runs.iter_mut().for_each(insert);

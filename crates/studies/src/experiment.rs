@@ -4,6 +4,7 @@ use induct::Invalid;
 use induct::catalogue::Setting;
 use induct::measure;
 use induct::recipe::{Recipe, RecipeError, RecordSpec};
+use serde::Deserialize;
 
 use crate::claim::words;
 use crate::plateau;
@@ -19,90 +20,57 @@ pub fn setting(name: &str) -> Option<&'static Setting> {
     Setting::named(name).or_else(of_study)
 }
 
-/// One or more experiments as a study plans them.
+/// One or more experiments as a study plans them: a row of its `experiments.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The names of the [`setting`]s, and of their runs and files; braces as in a shell: `main{,-clamped}`.
-    pub settings: &'static str,
+    settings: String,
     /// Number of seeds in a quick reproduction.
     pub quick: u64,
-    /// The fewest seeds in a full one.
-    pub least: u64,
     /// The most seeds in a full one: it stops earlier when all core parts are decided.
-    pub most: u64,
+    most: u64,
+    /// Whether a full one has all of them, decided or not.
+    #[serde(default)]
+    all_seeds: bool,
     /// Steps between records.
-    pub every: u64,
-    /// Snapshots of the first seed, and of every other seed.
-    pub snapshots: [u64; 2],
+    every: u64,
+    /// Snapshots of the first seed, and of every other seed: of the final weights only, if not given.
+    #[serde(default = "last_only")]
+    snapshots: [u64; 2],
     /// Whether the positional profile is recorded.
-    pub profile: bool,
+    #[serde(default)]
+    profile: bool,
     /// Strategies that the final models are compared with, beside the ladder.
-    pub exam: &'static [&'static str],
+    #[serde(default)]
+    exam: Vec<String>,
     /// Further ones that only the first seed's model is compared with, since they take long.
-    pub first_exam: &'static [&'static str],
+    #[serde(default)]
+    first_exam: Vec<String>,
+}
+
+fn last_only() -> [u64; 2] {
+    [1, 1]
 }
 
 impl Plan {
-    /// A plan that keeps the final weights only, and compares them with the ladder.
-    pub const fn new(settings: &'static str, quick: u64, most: u64, every: u64) -> Self {
-        Self {
-            settings,
-            quick,
-            least: LOOKS[0],
-            most,
-            every,
-            snapshots: [1, 1],
-            profile: false,
-            exam: &[],
-            first_exam: &[],
-        }
-    }
-
-    /// The same with all its seeds in a full reproduction, decided or not.
-    pub const fn all_seeds(self) -> Self {
-        Self {
-            least: self.most,
-            ..self
-        }
-    }
-
-    /// The same with snapshots during training: of the first seed, and of every other seed.
-    pub const fn snapshots(self, first: u64, other: u64) -> Self {
-        Self {
-            snapshots: [first, other],
-            ..self
-        }
-    }
-
-    /// The same with further strategies in the exam of every seed, and yet further ones in that of the first.
-    pub const fn exam(
-        self,
-        exam: &'static [&'static str],
-        first_exam: &'static [&'static str],
-    ) -> Self {
-        Self {
-            exam,
-            first_exam,
-            ..self
-        }
-    }
-
-    /// The same with the positional profile recorded.
-    pub const fn profile(self) -> Self {
-        Self {
-            profile: true,
-            ..self
+    /// The fewest seeds in a full reproduction.
+    pub fn least(&self) -> u64 {
+        match self.all_seeds {
+            true => self.most,
+            false => LOOKS[0].min(self.most),
         }
     }
 
     /// Its settings.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &'static Setting> {
-        let names = words(self.settings).into_iter();
+        let names = words(&self.settings).into_iter();
         names.map(|name| setting(&name).expect("plans name settings"))
     }
 
     /// The experiment that trains one of its settings, with changes.
     pub(crate) fn experiment(
-        &self,
+        &'static self,
         setting: &'static Setting,
         changes: &Changes,
     ) -> Result<Experiment, InvalidExperiment> {
@@ -126,7 +94,7 @@ impl Plan {
         let task = recipe
             .own_task()
             .map_err(|invalid| refuse(invalid.into()))?;
-        for name in self.exam.iter().chain(self.first_exam) {
+        for name in self.exam.iter().chain(&self.first_exam) {
             task.strategy(name)
                 .map_err(|invalid| refuse(invalid.into()))?;
         }
@@ -138,8 +106,8 @@ impl Plan {
             origin: setting.origin.name(),
             recipe,
             later_snapshots: self.snapshots[1].min(snapshots),
-            exam: self.exam,
-            first_exam: self.first_exam,
+            exam: &self.exam,
+            first_exam: &self.first_exam,
             most: self.most,
         })
     }
@@ -156,8 +124,8 @@ pub struct Experiment {
     pub origin: &'static str,
     /// The recipe of its first seed.
     pub recipe: Recipe,
-    exam: &'static [&'static str],
-    first_exam: &'static [&'static str],
+    exam: &'static [String],
+    first_exam: &'static [String],
     /// The most seeds of a full reproduction.
     pub most: u64,
     later_snapshots: u64,
@@ -178,7 +146,8 @@ impl Experiment {
     /// The strategies in the exam of run number `index`, beside the ladder.
     pub(crate) fn exam(&self, index: u64) -> Vec<&'static str> {
         let first = if index == 0 { self.first_exam } else { &[] };
-        [self.exam, first].concat()
+        let names = self.exam.iter().chain(first);
+        names.map(String::as_str).collect()
     }
 
     /// The seed of run number `index`.

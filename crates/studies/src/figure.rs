@@ -1,25 +1,30 @@
 //! A study's figures.
 
 use induct_figure::Figure;
+use serde::Deserialize;
 
 use crate::claim::words;
 use crate::results::Results;
+use crate::study::tables;
 
 /// A figure of a study, and how to draw it.
 pub struct StudyFigure {
     /// Its number.
     pub number: u8,
     /// Its name, also of its files.
-    pub id: &'static str,
+    pub id: String,
     /// What it is.
-    pub title: &'static str,
+    pub title: String,
     /// Whether the study adds it to those of its source.
     pub ours: bool,
     /// The experiments it needs; braces as in a shell: `main{,-clamped}`.
-    pub needs: &'static [&'static str],
+    needs: Vec<String>,
     /// How it is drawn.
-    pub draw: fn(&Results) -> Illustration,
+    pub draw: Draw,
 }
+
+/// How a figure is drawn.
+pub(crate) type Draw = fn(&Results) -> Illustration;
 
 /// A figure, drawn.
 pub struct Illustration {
@@ -54,6 +59,38 @@ impl Illustration {
 }
 
 impl StudyFigure {
+    /// All figures in a text like `figures.toml`, which is part of the program, numbered in their order; with
+    /// how each is drawn, by its name.
+    ///
+    /// # Panics
+    ///
+    /// If it is not such a text.
+    pub(crate) fn all_in(text: &str, draw: &[(&str, Draw)]) -> Vec<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Text {
+            id: String,
+            title: String,
+            #[serde(default)]
+            ours: bool,
+            #[serde(default)]
+            needs: Vec<String>,
+        }
+        let figure = |(number, text): (u8, Text)| Self {
+            number,
+            draw: draw
+                .iter()
+                .find(|(id, _)| *id == text.id)
+                .expect(&text.id)
+                .1,
+            id: text.id,
+            title: text.title,
+            ours: text.ours,
+            needs: text.needs,
+        };
+        (1..).zip(tables(text)).map(figure).collect()
+    }
+
     /// The names of the experiments it needs.
     pub fn needs(&self) -> impl Iterator<Item = String> {
         self.needs.iter().flat_map(|pattern| words(pattern))

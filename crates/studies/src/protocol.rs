@@ -104,7 +104,7 @@ fn rows(part: &'static Part) -> String {
             text,
             "| {} | {} | {} | {} | {} | {} |",
             rows[0].on,
-            part.statistic.measure,
+            part.measure,
             part.limit.text(),
             part.why,
             part.place,

@@ -64,7 +64,7 @@ impl Reproduction {
             experiments.push(plan.experiment(setting, changes)?);
             seeds.push(changes.seeds.unwrap_or(match scale {
                 Scale::Quick => plan.quick,
-                Scale::Full => plan.least.min(plan.most),
+                Scale::Full => plan.least(),
             }));
         }
         Ok(Self {
@@ -156,7 +156,7 @@ fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refusal> {
         let is = |other: &str| other.eq_ignore_ascii_case(name.trim());
         let figure = all_figures
             .clone()
-            .find(|f| is(f.id) || is(&f.number.to_string()));
+            .find(|f| is(&f.id) || is(&f.number.to_string()));
         let claim = all_claims.clone().find(|claim| is(&claim.id));
         if figure.is_none() && claim.is_none() {
             return Err(Refusal::Unknown(name.clone()));

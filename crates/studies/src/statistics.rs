@@ -11,15 +11,10 @@ use crate::results::TrainedExperiment;
 use crate::run::Run;
 use crate::study::STUDIES;
 
-/// What is measured on the runs of one or more experiments.
+/// What is measured on the runs of one or more experiments: its name in `claims.toml`, which says what it is in
+/// words, and how.
 #[derive(Clone, Copy)]
-pub(crate) struct Statistic {
-    /// Its name in `claims.toml`.
-    name: &'static str,
-    /// What it is, in a sentence.
-    pub measure: &'static str,
-    method: Method,
-}
+pub(crate) struct Statistic(pub &'static str, pub Method);
 
 /// How it is measured.
 #[derive(Clone, Copy)]
@@ -42,29 +37,21 @@ impl<'de> Deserialize<'de> for Statistic {
         let mut all = STUDIES
             .iter()
             .flat_map(|study| study.statistics.iter().copied().flatten());
-        let found = all.find(|statistic| statistic.name == name).copied();
+        let found = all.find(|statistic| statistic.0 == name).copied();
         found.ok_or_else(|| D::Error::custom(format!("{name}: no such statistic")))
     }
 }
 
 impl std::fmt::Debug for Statistic {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.0)
     }
 }
 
 impl Statistic {
-    pub const fn new(name: &'static str, measure: &'static str, method: Method) -> Self {
-        Self {
-            name,
-            measure,
-            method,
-        }
-    }
-
     /// Measures some experiments, or thing number `case` if it needs none.
     pub(crate) fn sample(&self, of: &[&TrainedExperiment], case: usize) -> Sample {
-        match self.method {
+        match self.1 {
             Method::Number(number) => of[0].numbers(number),
             Method::Share(hit) => of[0].hits(hit),
             Method::WithModel(number) => of[0].numbers(|run| number(of[0], run)),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use maud::Markup;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::claim::Claim;
 use crate::experiment::Plan;
@@ -22,12 +23,12 @@ pub struct Study {
     pub about: &'static str,
     /// The variants in which each claim is decided.
     pub variants: &'static [Variant],
-    pub(crate) experiments: &'static [Plan],
+    pub(crate) experiments: &'static LazyLock<Vec<Plan>>,
     /// What is claimed, by number.
     pub(crate) claims: &'static LazyLock<Vec<Claim>>,
     pub(crate) statistics: &'static [&'static [Statistic]],
     /// What is drawn, by number.
-    pub figures: &'static [StudyFigure],
+    pub figures: &'static LazyLock<Vec<StudyFigure>>,
     /// The first seed: runs before it were used to fix the limits.
     pub first_seed: u64,
     pub(crate) text: Text,
@@ -89,21 +90,25 @@ impl Study {
     }
 
     /// What each variant does where sources disagree.
-    ///
-    /// # Panics
-    ///
-    /// If `choices.toml`, which is part of the program, has no choices.
     pub(crate) fn choices(&self) -> Vec<Choice> {
-        let found = toml::from_str(self.text.choices);
-        let mut found: BTreeMap<String, Vec<Choice>> =
-            found.unwrap_or_else(|error| panic!("{error}"));
-        found.remove("choice").expect("there are choices")
+        tables(self.text.choices)
     }
 
     /// The names of its variants.
     pub fn variants(&self) -> Vec<&'static str> {
         self.variants.iter().map(|variant| variant.name).collect()
     }
+}
+
+/// The tables of a text in TOML that is part of the program and has one list of them.
+///
+/// # Panics
+///
+/// If it is not such a text.
+pub(crate) fn tables<T: DeserializeOwned>(text: &str) -> Vec<T> {
+    let found: BTreeMap<String, Vec<T>> =
+        toml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
+    found.into_values().next().expect("there is a list")
 }
 
 #[cfg(test)]
@@ -134,7 +139,7 @@ mod tests {
                     assert!(run || excused, "{id} is neither run nor excused: {variant}");
                 }
                 for (_, part) in claim.parts() {
-                    let measure = part.statistic.measure;
+                    let measure = &part.measure;
                     for words in [&part.on, &part.place, measure, &part.why] {
                         assert!(!words.is_empty(), "{id}: {measure}");
                     }

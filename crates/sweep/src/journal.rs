@@ -62,7 +62,7 @@ pub struct Journal {
 }
 
 /// What a journal says.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct JournalContent {
     /// The worker that writes it, if it got that far.
     pub author: Author,
@@ -192,11 +192,8 @@ pub fn read(path: &Path) -> io::Result<JournalContent> {
     let alive = is_alive(path)?;
     let bytes = read_regular(path, LIMIT)?;
     let mut journaled = JournalContent {
-        author: Author::default(),
         alive,
-        rows: Vec::new(),
-        begun: Vec::new(),
-        damaged: 0,
+        ..JournalContent::default()
     };
     let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
     while let Some(line) = lines.next() {

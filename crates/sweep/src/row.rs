@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Key, Retention};
 
 /// What is kept of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub key: Key,
     /// The first digits of its identity, which also name its folder if it is kept whole.
@@ -32,7 +32,7 @@ pub struct Row {
 }
 
 /// What became of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
     /// All steps are done.
@@ -42,6 +42,7 @@ pub enum RunStatus {
     /// The loss was not a number.
     Diverged,
     /// It could not be trained.
+    #[default]
     Failed,
 }
 
@@ -126,17 +127,9 @@ impl Row {
     pub fn failed(key: Key, error: String) -> Self {
         Self {
             key,
-            run: String::new(),
             level: instructions().to_owned(),
-            ended: RunStatus::Failed,
-            steps: 0,
-            diverged_at: None,
-            phases: Vec::new(),
-            last: Vec::new(),
-            recorded: Vec::new(),
-            curves: Vec::new(),
-            seconds: 0.0,
             error: Some(error),
+            ..Self::default()
         }
     }
 }

@@ -70,34 +70,9 @@ const SCRIPT: &str = "slurm/task.sh";
 
 /// Options that a sweep remembers for `resubmit`. Others could make a folder that came from elsewhere run
 /// programs or write files, so they are given again.
-const REMEMBERED: [&str; 26] = [
-    "account",
-    "begin",
-    "clusters",
-    "comment",
-    "constraint",
-    "cores-per-socket",
-    "cpus-per-task",
-    "deadline",
-    "exclude",
-    "exclusive",
-    "gpus",
-    "gres",
-    "hint",
-    "licenses",
-    "mem",
-    "mem-per-cpu",
-    "mem-per-gpu",
-    "nice",
-    "nodelist",
-    "partition",
-    "qos",
-    "reservation",
-    "threads-per-core",
-    "time",
-    "time-min",
-    "tmp",
-];
+const REMEMBERED: &str = "account begin clusters comment constraint cores-per-socket cpus-per-task deadline \
+    exclude exclusive gpus gres hint licenses mem mem-per-cpu mem-per-gpu nice nodelist \
+    partition qos reservation threads-per-core time time-min tmp";
 
 const JOBS_LIMIT: u64 = 1 << 20;
 
@@ -203,7 +178,7 @@ fn name(option: &str) -> &str {
 
 fn is_remembered(option: &str) -> bool {
     let name = name(option).strip_prefix("--");
-    name.is_some_and(|name| REMEMBERED.contains(&name))
+    name.is_some_and(|name| REMEMBERED.split(' ').any(|known| known == name))
 }
 
 /// Refuses what would not stay an option: a line break ends the comment of a script that it stands in.

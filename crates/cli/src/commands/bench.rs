@@ -69,6 +69,9 @@ const GROWTH_NAME: &str = "growth";
 /// Length of one stretch of timing. The fastest stretch is the least disturbed one.
 const STRETCH: Duration = Duration::from_millis(10);
 
+/// Steps after which weights are timed again: induction heads have formed, and some kernels depend on weights.
+const TRAINED: u64 = 2000;
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let only = arguments.only.as_deref();
     if arguments.engines {
@@ -111,12 +114,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for name in names {
         note(&format!("{name} …"));
         let recipe = recipe(name, &arguments.set)?;
+        let (timing, trained) = arguments.threads.run(|| time(&recipe, budget))?;
         settings.push(Setting {
             name,
             batch: recipe.train.batch,
-            timing: arguments
-                .threads
-                .run(|| Timing::of_steps(&recipe, budget))?,
+            timing,
+            trained,
             split: Split::of_a_step(&recipe, budget / 2)?,
             multiplications: recipe.model()?.multiplications(),
         });
@@ -126,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         note(&format!("growth with {letter} …"));
         for value in *values {
             let recipe = recipe("main", &[format!("{key}={value}")])?;
-            let measure = || Timing::of_steps(&recipe, budget / 6);
+            let measure = || Timing::here(&mut Trainer::new(&recipe)?, budget / 6);
             growth.push(Point {
                 letter,
                 value: *value,
@@ -166,6 +169,8 @@ struct Setting {
     name: &'static str,
     batch: usize,
     timing: Timing,
+    /// At weights after [`TRAINED`] steps, if they took no longer than was to be spent.
+    trained: Option<Timing>,
     split: Split,
     /// Multiplications per sequence.
     multiplications: f64,
@@ -187,6 +192,7 @@ impl Setting {
             "name": self.name,
             "ms_per_step": self.timing.median,
             "ms_per_step_best": self.timing.best,
+            "ms_per_step_trained": self.trained.as_ref().map(|trained| trained.median),
             "steps_per_second": 1e3 / self.timing.median,
             "sequences_per_second": self.sequences_per_second(),
             "threads": self.timing.threads,
@@ -202,6 +208,7 @@ fn table(settings: &[Setting], peak: f64) -> String {
         "setting",
         "ms/step",
         "best",
+        "trained",
         "steps/s",
         "sequences/s",
         "of peak",
@@ -214,6 +221,10 @@ fn table(settings: &[Setting], peak: f64) -> String {
             setting.name.to_owned(),
             format!("{:.3}", setting.timing.median),
             format!("{:.3}", setting.timing.best),
+            match &setting.trained {
+                Some(trained) => format!("{:.3}", trained.median),
+                None => "–".to_owned(),
+            },
             format!("{:.0}", 1e3 / setting.timing.median),
             format!("{:.0}", setting.sequences_per_second()),
             percent(setting.share_of_peak(peak)),
@@ -227,8 +238,9 @@ fn table(settings: &[Setting], peak: f64) -> String {
     }
     format!(
         "{} threads, {} instructions; measured peak {:.0} GFLOP/s per core\n\n{}\n\
-         Percentages are shares of a step on one thread. A record measures the model on all test sets, \
-         also on one thread.\n",
+         Times are at initial weights; `trained` is the time per step after {TRAINED} steps, where they do not take \
+         too long.\nPercentages are shares of a step on one thread. A record measures the model on all test \
+         sets, also on one thread.\n",
         settings[0].timing.threads,
         instructions(),
         2e-9 * peak,
@@ -276,26 +288,17 @@ struct Timing {
 }
 
 impl Timing {
-    fn of_steps(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
-        let mut trainer = Trainer::new(recipe)?;
-        let mut advance = || {
-            trainer
-                .advance()
-                .map_err(|diverged| Failure::failed(diverged.to_string()))
-        };
-        advance()?;
-        let first = Instant::now();
-        advance()?;
-        let steps =
-            (STRETCH.as_secs_f64() / first.elapsed().as_secs_f64()).clamp(1.0, 100.0) as u32;
+    /// Times steps from where the trainer is: every stretch begins there, because a step may depend on the weights.
+    fn here(trainer: &mut Trainer, budget: Duration) -> Result<Self, Failure> {
+        let state = trainer.state();
+        advance(trainer, 1)?;
+        let step = advance(trainer, 1)?;
+        let steps = (STRETCH.as_secs_f64() / step.as_secs_f64()).clamp(1.0, 100.0) as u32;
         let mut stretches = Vec::new();
         let started = Instant::now();
         while started.elapsed() < budget || stretches.len() < 3 {
-            let stretch = Instant::now();
-            for _ in 0..steps {
-                advance()?;
-            }
-            stretches.push(1e3 * stretch.elapsed().as_secs_f64() / f64::from(steps));
+            trainer.restore(state.clone());
+            stretches.push(1e3 * advance(trainer, steps)?.as_secs_f64() / f64::from(steps));
         }
         stretches.sort_by(f64::total_cmp);
         Ok(Self {
@@ -304,6 +307,32 @@ impl Timing {
             threads: rayon::current_num_threads(),
         })
     }
+}
+
+/// Times steps at initial weights and after [`TRAINED`] steps, if these take at most half of the budget.
+fn time(recipe: &Recipe, budget: Duration) -> Result<(Timing, Option<Timing>), Failure> {
+    let mut trainer = Trainer::new(recipe)?;
+    let timing = Timing::here(&mut trainer, budget / 2)?;
+    let started = Instant::now();
+    while trainer.step() < TRAINED {
+        if started.elapsed() > budget / 2 {
+            return Ok((timing, None));
+        }
+        advance(&mut trainer, 1)?;
+    }
+    let trained = Timing::here(&mut trainer, budget / 4)?;
+    Ok((timing, Some(trained)))
+}
+
+/// Trains for some steps, and returns how long they took.
+fn advance(trainer: &mut Trainer, steps: u32) -> Result<Duration, Failure> {
+    let started = Instant::now();
+    for _ in 0..steps {
+        trainer
+            .advance()
+            .map_err(|diverged| Failure::failed(diverged.to_string()))?;
+    }
+    Ok(started.elapsed())
 }
 
 /// Where the time of a step goes, and how long a record takes, both on one thread.

@@ -89,31 +89,6 @@ fn family() -> Plot {
     }
 }
 
-fn runs() -> Plot {
-    let run = |seed: usize, label: &str, colour, base: f64| {
-        let at = base + 6_000.0 * noise(seed);
-        let values = steps()
-            .enumerate()
-            .map(move |(i, x)| (x, falls(x, at, 0.3, 0.02) + 0.01 * noise(seed * 999 + i)));
-        Series::new(label, colour, Mark::Thin, values)
-    };
-    let one = (0..12).map(|seed| run(seed, "with a curriculum", Colour::Green, 14_000.0));
-    let two = (20..32).map(|seed| run(seed, "without", Colour::Vermilion, 30_000.0));
-    Plot {
-        title: "Two dozen runs".into(),
-        x: Axis::linear("sequences seen"),
-        y: Axis::linear("loss above Bayes").range(0.0, 0.25),
-        series: one.chain(two).collect(),
-        notes: vec![Note {
-            x: 14_000.0,
-            y: 0.16,
-            text: "half of the way".into(),
-            dot: true,
-        }],
-        ..Plot::default()
-    }
-}
-
 /// Groups of faint runs behind their medians.
 fn medians() -> Plot {
     let run = |group: u8, seed: usize| {
@@ -313,6 +288,8 @@ fn marks() -> Vec<Panel> {
             [(1.0, 2.0), (2.0, f64::NAN)],
         ),
         Series::new("steps", Colour::Pink, Mark::Steps, [(1.0, 2.0), (2.0, 3.0)]),
+        Series::new("runs", Colour::Green, Mark::Thin, [(1.0, 1.0), (2.0, 2.0)]),
+        Series::new("runs", Colour::Green, Mark::Thin, [(1.0, 3.0), (2.0, 4.0)]),
     ];
     let matrix = Matrix {
         title: "W_k after the first step".into(),
@@ -357,7 +334,7 @@ pub fn all() -> Vec<(&'static str, Figure)> {
             plots(vec![phases("Training in phases", false)]),
         ),
         ("grid", 3, plots(six.collect())),
-        ("pair", 2, plots(vec![family(), runs()])),
+        ("family", 1, plots(vec![family()])),
         ("heatmaps", 3, maps.map(Panel::Heatmap).into()),
         ("marks", 2, marks()),
         ("medians", 1, plots(vec![medians()])),

@@ -186,8 +186,7 @@ fn frames_of_a_row_are_aligned() {
 #[test]
 fn the_numbers_of_every_panel_are_exported() {
     let csv = |name: &str| named(name).csv();
-    assert!(csv("pair").contains(",\"without 12\",50000,"));
-    assert!(csv("pair").contains(",\"p = 0.10\",0,"));
+    assert!(csv("family").contains(",\"p = 0.10\",0,"));
     let heat = csv("heatmaps");
     assert!(heat.contains("1,\"Layer 1, head 1\",\"\",\"2,1\",0.8,,\n") && !heat.contains("NaN"));
     let medians = csv("medians");
@@ -206,6 +205,7 @@ fn the_numbers_of_every_panel_are_exported() {
         "panel,title,series,x,y,low,high\n1,\"W_k after the first step\",\"\",\"0,0\",0.069,,\n"
     ));
     assert!(marks.contains(",\"drawn & counted\",2,0.5,0.375,inf\n"));
+    assert!(marks.contains(",\"runs 2\",1,3,,\n"));
 }
 
 /// It loads nothing, and brings its fonts unless a page has them.

@@ -8,13 +8,11 @@ use super::table::slide;
 
 /// Why a chain has no stationary law to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum NoLaw {
     /// The chain splits, so the law is not unique.
     #[error("the chain has {closed_classes} closed classes, so its stationary law is not unique")]
-    Reducible {
-        /// Number of sets of contexts that are never left once entered.
-        closed_classes: usize,
-    },
+    Reducible { closed_classes: usize },
     /// Some probabilities are so small that their products vanish.
     #[error(
         "its probabilities differ by too many orders of magnitude to solve for its stationary law"
@@ -119,42 +117,28 @@ fn eliminate(matrix: &mut [f64], size: usize, law: &mut [f64]) -> bool {
 
 /// The states of the only closed class, in order.
 fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, NoLaw> {
-    let reachable: Vec<Vec<bool>> = (0..size).map(|from| reach(matrix, size, from)).collect();
-    let recurrent =
-        |state: usize| (0..size).all(|to| !reachable[state][to] || reachable[to][state]);
-    let mut closed_classes = 0;
-    let mut class = Vec::new();
-    let mut seen = vec![false; size];
-    for state in 0..size {
-        if !seen[state] && recurrent(state) {
-            closed_classes += 1;
-            class = (0..size).filter(|&to| reachable[state][to]).collect();
-            for &member in &class {
-                seen[member] = true;
-            }
+    // Warshall's algorithm: what can be reached from each state, itself included.
+    let steps = matrix
+        .chunks_exact(size)
+        .map(|row| row.iter().map(|p| *p > 0.0).collect());
+    let mut reach: Vec<Vec<bool>> = steps.collect();
+    for via in 0..size {
+        reach[via][via] = true;
+        let beyond = reach[via].clone();
+        for row in reach.iter_mut().filter(|row| row[via]) {
+            row.iter_mut().zip(&beyond).for_each(|(to, far)| *to |= far);
         }
     }
-    if closed_classes == 1 {
-        Ok(class)
-    } else {
-        Err(NoLaw::Reducible { closed_classes })
+    let recurrent = |&state: &usize| (0..size).all(|to| !reach[state][to] || reach[to][state]);
+    let mut classes: Vec<&Vec<bool>> = (0..size).filter(recurrent).map(|s| &reach[s]).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    match classes[..] {
+        [class] => Ok((0..size).filter(|&state| class[state]).collect()),
+        _ => Err(NoLaw::Reducible {
+            closed_classes: classes.len(),
+        }),
     }
-}
-
-/// The states that can be reached from `from` (itself included).
-fn reach(matrix: &[f64], size: usize, from: usize) -> Vec<bool> {
-    let mut reached = vec![false; size];
-    reached[from] = true;
-    let mut frontier = vec![from];
-    while let Some(state) = frontier.pop() {
-        for to in 0..size {
-            if matrix[state * size + to] > 0.0 && !reached[to] {
-                reached[to] = true;
-                frontier.push(to);
-            }
-        }
-    }
-    reached
 }
 
 #[cfg(test)]

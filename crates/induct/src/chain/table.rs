@@ -269,6 +269,12 @@ pub(crate) fn row_fault(row: &[f64], tolerance: f64) -> Option<String> {
 mod tests {
     use super::*;
 
+    const ROWS: [[f64; 2]; 4] = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]];
+
+    fn trigram(rows: [[f64; 2]; 4]) -> TransitionTable {
+        TransitionTable::from_rows(2, 3, &rows.map(Vec::from)).unwrap()
+    }
+
     #[test]
     fn long_rows_are_cut_off() {
         assert_eq!(shown_row(&[0.5, 0.25, 0.25]), "[0.5, 0.25, 0.25]");
@@ -285,13 +291,7 @@ mod tests {
 
     #[test]
     fn short_prefixes_follow_from_the_stationary_law() {
-        let rows = vec![
-            vec![0.9, 0.1],
-            vec![0.2, 0.8],
-            vec![0.6, 0.4],
-            vec![0.3, 0.7],
-        ];
-        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let table = trigram(ROWS);
         let mut row = [0.0; 2];
         table.next_distribution(&[0], &mut row);
         let pi = table.stationary();
@@ -304,8 +304,7 @@ mod tests {
     #[test]
     fn a_start_that_never_happens_predicts_evenly() {
         // Symbol 1 is never written, so it cannot have been seen first.
-        let rows = vec![vec![1.0, 0.0]; 4];
-        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let table = trigram([[1.0, 0.0]; 4]);
         let mut row = [0.0; 2];
         table.next_distribution(&[1], &mut row);
         assert_eq!(row, [0.5, 0.5]);
@@ -313,13 +312,7 @@ mod tests {
 
     #[test]
     fn likelihoods_of_all_sequences_sum_to_one() {
-        let rows = vec![
-            vec![0.9, 0.1],
-            vec![0.2, 0.8],
-            vec![0.6, 0.4],
-            vec![0.3, 0.7],
-        ];
-        let mut table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let mut table = trigram(ROWS);
         for (start, length) in [Start::Stationary {}, Start::Uniform {}]
             .into_iter()
             .flat_map(|start| [1, 2, 3, 6].map(|length| (start, length)))
@@ -337,13 +330,7 @@ mod tests {
 
     #[test]
     fn a_uniform_start_says_nothing_about_the_chain() {
-        let rows = vec![
-            vec![1.0, 0.0],
-            vec![0.2, 0.8],
-            vec![1.0, 0.0],
-            vec![0.3, 0.7],
-        ];
-        let mut table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let mut table = trigram([[1.0, 0.0], [0.2, 0.8], [1.0, 0.0], [0.3, 0.7]]);
         table.set_start(Start::Uniform {});
         let mut row = [0.0; 2];
         table.next_distribution(&[1], &mut row);

@@ -3,28 +3,26 @@
 use super::{BuiltIn, Reading};
 use crate::model::{Kind, Matrix, Model, circuits};
 
-/// How much a layer does what the two-layer bigram construction does there.
-///
-/// It is a cosine, from −1 to 1, of what the layer's attention scores depend on, in no particular basis:
-///
-/// - Layer 0: s and the indicator of lag 1, both `[t]` and centred over lags. s is the score that position
-///   alone gives to each lag, averaged over symbols ([`circuits::positional_scores`]); for the minimal model, v.
-/// - Layer 1: M and the identity, both [k, k] and with every row centred. M_xy is the score that symbol x
-///   gives to a position whose head in layer 0 brought symbol y ([`circuits::matching_scores`]); for the
-///   minimal model, W_k.
-///
-/// Centring takes away what is the same for all keys, which a softmax ignores. With several heads, it is the
-/// largest cosine of any head, or in layer 1 of any pair of heads. There is no value where there is no such
-/// score (other layers, no relative positions, t = 1, layer norm or an MLP between the layers), or where it is
-/// the same for all keys.
-pub static CONSTRUCTION_OVERLAP: BuiltIn = BuiltIn {
-    name: "construction_overlap",
-    meaning: "cosine between the layer's scores and those of the bigram construction, both centred: in \
-              layer 0 over lags, with lag 1 alone; in layer 1 over symbols, with the identity",
-    unit: "",
-    range: [-1.0, 1.0],
-    reading: Reading::Layer(|seen, layer| construction_overlap(seen.model(), seen.params(), layer)),
-};
+measures! {
+    /// How much a layer does what the two-layer bigram construction does there.
+    ///
+    /// It is a cosine, from −1 to 1, of what the layer's attention scores depend on, in no particular basis:
+    ///
+    /// - Layer 0: s and the indicator of lag 1, both `[t]` and centred over lags. s is the score that position
+    ///   alone gives to each lag, averaged over symbols ([`circuits::positional_scores`]); for the minimal model, v.
+    /// - Layer 1: M and the identity, both [k, k] and with every row centred. M_xy is the score that symbol x
+    ///   gives to a position whose head in layer 0 brought symbol y ([`circuits::matching_scores`]); for the
+    ///   minimal model, W_k.
+    ///
+    /// Centring takes away what is the same for all keys, which a softmax ignores. With several heads, it is the
+    /// largest cosine of any head, or in layer 1 of any pair of heads. There is no value where there is no such
+    /// score (other layers, no relative positions, t = 1, layer norm or an MLP between the layers), or where it is
+    /// the same for all keys.
+    CONSTRUCTION_OVERLAP: "construction_overlap" in "", [-1.0, 1.0],
+        "cosine between the layer's scores and those of the bigram construction, both centred: in layer 0 \
+         over lags, with lag 1 alone; in layer 1 over symbols, with the identity",
+        Layer(|seen, layer| construction_overlap(seen.model(), seen.params(), layer));
+}
 
 /// How much a layer does what the bigram construction does there; see [`CONSTRUCTION_OVERLAP`].
 pub fn construction_overlap(model: &Model, params: &[f32], layer: usize) -> Option<f64> {
@@ -67,7 +65,7 @@ fn centred(matrix: &Matrix) -> Option<Matrix> {
 }
 
 /// The cosine of the angle between two vectors, given entry by entry; `None` if one of them is zero.
-pub(crate) fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut product, mut squares) = (0.0, [0.0; 2]);
     for (a, b) in entries {
         product += a * b;

@@ -4,32 +4,26 @@ use super::matching::diagonal_means;
 use super::{ANY, BuiltIn, Reading};
 use crate::model::{Model, circuits};
 
-/// How much a head copies the symbols that it attends to.
-///
-/// It is the mean of O_cc minus the mean of all other entries of O = E W_V W_O P, the direct path of a symbol
-/// through the head's values to the logits. [`circuits::copying_scores`] says what counts of layer norms.
-pub static COPY_STRENGTH: BuiltIn = BuiltIn {
-    name: "copy_strength",
-    meaning: "what a symbol that the head attends to adds to its own logit, minus what it adds to another \
-              one: mean on minus mean off the diagonal of E W_V W_O P",
-    unit: "",
-    range: ANY,
-    reading: Reading::Circuit(|seen, layer, head| Some(*seen.copying().get(layer)?.get(head)?)),
-};
+measures! {
+    /// How much a head copies the symbols that it attends to.
+    ///
+    /// It is the mean of O_cc minus the mean of all other entries of O = E W_V W_O P, the direct path of a symbol
+    /// through the head's values to the logits. [`circuits::copying_scores`] says what counts of layer norms.
+    COPY_STRENGTH: "copy_strength" in "", ANY,
+        "what a symbol that the head attends to adds to its own logit, minus what it adds to another one: \
+         mean on minus mean off the diagonal of E W_V W_O P",
+        Circuit(|seen, layer, head| Some(*seen.copying().get(layer)?.get(head)?));
 
-/// How much the stream carries the current symbol to the output, past all layers.
-pub static EMBED_COPY_STRENGTH: BuiltIn = BuiltIn {
-    name: "embed.copy_strength",
-    meaning: "what the current symbol adds to its own logit past all layers, minus what it adds to another \
-              one: mean on minus mean off the diagonal of E P",
-    unit: "",
-    range: ANY,
-    reading: Reading::Run(|seen| {
-        let direct = circuits::direct_scores(seen.model(), seen.params())?;
-        let (on, off) = diagonal_means(&direct);
-        Some(on - off)
-    }),
-};
+    /// How much the stream carries the current symbol to the output, past all layers.
+    EMBED_COPY_STRENGTH: "embed.copy_strength" in "", ANY,
+        "what the current symbol adds to its own logit past all layers, minus what it adds to another \
+         one: mean on minus mean off the diagonal of E P",
+        Run(|seen| {
+            let direct = circuits::direct_scores(seen.model(), seen.params())?;
+            let (on, off) = diagonal_means(&direct);
+            Some(on - off)
+        });
+}
 
 /// The copy strength of every head, by layer; empty for the minimal model.
 pub(super) fn copying(model: &Model, params: &[f32]) -> Vec<Vec<f64>> {

@@ -3,25 +3,17 @@
 use super::{ANY, BuiltIn, Reading};
 use crate::model::{Kind, Matrix, Model, circuits};
 
-/// How much more an equal symbol attracts attention in layer 2.
-pub static MATCHING_GAP: BuiltIn = BuiltIn {
-    name: "matching_gap",
-    meaning: "the second layer's score for an equal symbol minus that for another one, best pair of \
-              heads; for the minimal model, of W_k",
-    unit: "",
-    range: ANY,
-    reading: Reading::Run(|seen| seen.matching().map(|matching| matching.gap)),
-};
+measures! {
+    MATCHING_GAP: "matching_gap" in "", ANY,
+        "the second layer's score for an equal symbol minus that for another one, best pair of heads; for \
+         the minimal model, of W_k",
+        Run(|seen| seen.matching().map(|matching| matching.gap));
 
-/// How diagonal those scores are.
-pub static DIAGONAL_DOMINANCE: BuiltIn = BuiltIn {
-    name: "diagonal_dominance",
-    meaning: "(D − O) / (|D| + |O|) with D and O the mean scores for an equal and for another symbol; \
-              empty while a transformer's scores are below 0.001, too small to attract anything",
-    unit: "",
-    range: [-1.0, 1.0],
-    reading: Reading::Run(|seen| seen.matching().and_then(|matching| matching.dominance)),
-};
+    DIAGONAL_DOMINANCE: "diagonal_dominance" in "", [-1.0, 1.0],
+        "(D − O) / (|D| + |O|) with D and O the mean scores for an equal and for another symbol; empty \
+         while a transformer's scores are below 0.001, too small to attract anything",
+        Run(|seen| seen.matching().and_then(|matching| matching.dominance));
+}
 
 /// How the second layer matches symbols.
 #[derive(Clone, Copy, Debug, PartialEq)]

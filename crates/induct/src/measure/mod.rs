@@ -8,6 +8,24 @@
 //! score of attention heads is a [`Pattern`] and a name. One from another crate is a [`Measure`] that
 //! enters through [`CustomMeasure`].
 
+/// Declares this crate's measures: handle, name, unit, range, meaning and how each is read. A handle is documented
+/// by its meaning.
+macro_rules! measures {
+    ($($(#[$doc:meta])* $handle:ident: $name:literal in $unit:literal, $range:expr, $meaning:literal,
+       $reading:ident($read:expr);)*) => {$(
+        #[doc = concat!($meaning, ".")]
+        ///
+        $(#[$doc])*
+        pub static $handle: BuiltIn = BuiltIn {
+            name: $name,
+            meaning: $meaning,
+            unit: $unit,
+            range: $range,
+            reading: Reading::$reading($read),
+        };
+    )*};
+}
+
 mod built_in;
 mod column;
 mod construction;
@@ -23,7 +41,6 @@ mod registry;
 
 pub use built_in::{BuiltIn, Reading};
 pub use column::{Column, Of, Scope};
-pub(crate) use construction::cosine;
 pub use construction::{CONSTRUCTION_OVERLAP, construction_overlap};
 pub use copying::{COPY_STRENGTH, EMBED_COPY_STRENGTH};
 pub use custom::CustomMeasure;
@@ -37,38 +54,8 @@ pub use registry::{ALWAYS, DEFAULT, REGISTRY, named};
 
 use std::fmt::Debug;
 
-/// What a number in a run's records means, and how it is read.
-///
-/// ```
-/// use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
-/// use induct::recipe::Recipe;
-///
-/// #[derive(Debug)]
-/// struct LargestWeight;
-///
-/// impl Measure for LargestWeight {
-///     fn name(&self) -> &str {
-///         "largest_weight"
-///     }
-///
-///     fn meaning(&self) -> &str {
-///         "largest absolute value among the parameters"
-///     }
-///
-///     fn read(&self, seen: &Observation, _: &[Column], values: &mut [f64]) {
-///         let sizes = seen.params().iter().map(|w| f64::from(w.abs()));
-///         values[0] = sizes.fold(0.0, f64::max);
-///     }
-/// }
-///
-/// let small = ["task.length=10", "train.steps=40", "record.test_sequences=16"];
-/// let mut recipe = Recipe::from_toml("", &small.map(String::from))?;
-/// recipe.record.custom_measures.push(CustomMeasure::new(LargestWeight, &[]));
-/// let run = induct::run::train(&recipe)?;
-/// let sizes = run.history.column(Column::new(&LargestWeight, Of::Run)).unwrap();
-/// assert_eq!(sizes.len(), 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// What a number in a run's records means, and how it is read. `examples/custom_measure.rs` records two from
+/// another crate.
 pub trait Measure: Debug + Send + Sync {
     /// Its name in recipes and columns. In the columns of strategies and tests, `strategy` and a leading
     /// `test.` are replaced by the name of one.

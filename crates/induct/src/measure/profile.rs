@@ -3,25 +3,17 @@
 use super::{ANY, BuiltIn, Reading};
 use crate::model::{Kind, Model, circuits};
 
-/// The first layer's positional profile.
-pub static POSITIONAL_PROFILE: BuiltIn = BuiltIn {
-    name: "positional_profile",
-    meaning: "weight that position alone gives to each lag (0 is the current position) in the first \
-              layer, averaged over symbols and heads; the minimal model's v",
-    unit: "",
-    range: ANY,
-    reading: Reading::Lag(|seen| seen.positional_profile().unwrap_or_default()),
-};
+measures! {
+    POSITIONAL_PROFILE: "positional_profile" in "", ANY,
+        "weight that position alone gives to each lag (0 is the current position) in the first layer, \
+         averaged over symbols and heads; the minimal model's v",
+        Lag(|seen| seen.positional_profile().unwrap_or_default());
 
-/// How far odd lags stand out.
-pub static ODD_EVEN: BuiltIn = BuiltIn {
-    name: "odd_even",
-    meaning: "how far lags 3, 5, 7, 9 stand above their even neighbours in the positional profile, in \
-              units of the mean weight at lags 2 to 10",
-    unit: "",
-    range: ANY,
-    reading: Reading::Run(|seen| seen.positional_profile().and_then(odd_even_score)),
-};
+    ODD_EVEN: "odd_even" in "", ANY,
+        "how far lags 3, 5, 7, 9 stand above their even neighbours in the positional profile, in units of \
+         the mean weight at lags 2 to 10",
+        Run(|seen| seen.positional_profile().and_then(odd_even_score));
+}
 
 /// The first layer's positional profile: how position alone distributes attention over lags, `[t]`, averaged
 /// over symbols and heads. For the minimal model, its weights v as they are.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Optimizer, Update, check_decay};
+use super::{Decay, Optimizer, Update, check_decay};
 use crate::{Invalid, require};
 
 /// m ← β₁ m + (1−β₁) g;  s ← β₂ s + (1−β₂) g²;
@@ -16,8 +16,11 @@ pub struct AdamW {
     pub betas: [f64; 2],
     /// ε.
     pub epsilon: f64,
-    /// λ, on matrices.
+    /// λ.
     pub weight_decay: f64,
+    /// Which tensors decay.
+    #[serde(skip_serializing_if = "Decay::is_usual")]
+    pub decay: Decay,
 }
 
 impl Default for AdamW {
@@ -27,6 +30,7 @@ impl Default for AdamW {
             betas: [0.9, 0.95],
             epsilon: 1e-8,
             weight_decay: 0.1,
+            decay: Decay::Matrices,
         }
     }
 }
@@ -38,6 +42,10 @@ impl Optimizer for AdamW {
 
     fn weight_decay(&self) -> f64 {
         self.weight_decay
+    }
+
+    fn decay(&self) -> Decay {
+        self.decay
     }
 
     fn moments(&self) -> usize {

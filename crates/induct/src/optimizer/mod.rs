@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::Custom;
 use crate::model::Tensor;
 use crate::{Invalid, require};
-use induct_kernels::with_kind;
+use induct_kernels::{choices, with_kind};
 
 /// Updates parameters from their gradients.
 ///
@@ -59,9 +59,15 @@ pub trait Optimizer: Debug + Send + Sync {
     /// The learning rate, before the schedule, for groups without their own.
     fn lr(&self) -> f64;
 
-    /// Weight decay of matrices, for groups without their own.
+    /// Weight decay of the tensors that [`decay`](Self::decay), for groups without their own.
     fn weight_decay(&self) -> f64 {
         0.0
+    }
+
+    /// Which tensors decay, of those without a weight decay of their own. If another program's optimiser says
+    /// anything but matrices, its settings have to say so too.
+    fn decay(&self) -> Decay {
+        Decay::Matrices
     }
 
     /// Number of moments it keeps: vectors as long as the parameters, zero at the
@@ -101,10 +107,27 @@ pub struct Update<'a> {
     pub tensor: &'a Tensor,
     /// Its learning rate at this step: its group's or the optimiser's, times the schedule's factor.
     pub lr: f64,
-    /// Its weight decay: its group's, or else the optimiser's for matrices and 0 for all others.
+    /// Its weight decay: its group's, or else the optimiser's if it decays, and 0 if it does not.
     pub weight_decay: f64,
     /// Number of updates it has had, including this one. Steps at which it is frozen do not count.
     pub updates: u64,
+}
+
+choices! {
+    /// Which tensors decay.
+    pub enum Decay {
+        /// Those that multiply activations: not embeddings, positional vectors, gains and biases.
+        Matrices = "matrices",
+        /// All.
+        All = "all",
+    }
+}
+
+impl Decay {
+    /// Whether it is left out of a recipe's text: it came later than the other settings.
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The largest number of moments that an optimiser may keep.
@@ -249,6 +272,7 @@ mod tests {
             lr: 0.1,
             momentum: 0.9,
             weight_decay: 0.1,
+            decay: Decay::Matrices,
         };
         // From golden/optimizers.py: the same three steps in f64 by PyTorch's documented algorithms.
         for (optimizer, weight_decay, expected) in [

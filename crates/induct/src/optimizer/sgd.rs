@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Optimizer, Update, check_decay};
+use super::{Decay, Optimizer, Update, check_decay};
 use crate::Invalid;
 
 /// m ← μ m + (g + λ w);  w ← w − lr · m
@@ -14,9 +14,12 @@ pub struct Sgd {
     /// μ.
     #[serde(default)]
     pub momentum: f64,
-    /// λ, on matrices.
+    /// λ.
     #[serde(default)]
     pub weight_decay: f64,
+    /// Which tensors decay.
+    #[serde(default, skip_serializing_if = "Decay::is_usual")]
+    pub decay: Decay,
 }
 
 impl Optimizer for Sgd {
@@ -26,6 +29,10 @@ impl Optimizer for Sgd {
 
     fn weight_decay(&self) -> f64 {
         self.weight_decay
+    }
+
+    fn decay(&self) -> Decay {
+        self.decay
     }
 
     fn moments(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_MOMENTS, Optimizer, OptimizerSpec, Update, check_rate};
+use super::{Decay, MAX_MOMENTS, Optimizer, OptimizerSpec, Update, check_rate};
 use crate::model::{Layout, Tensor};
 use crate::{Invalid, Within};
 
@@ -106,7 +106,7 @@ impl Updater {
                 tensor: tensor.clone(),
                 own_lr: 0.0,
                 lr: optimizer.lr(),
-                weight_decay: if tensor.decays {
+                weight_decay: if tensor.decays || optimizer.decay() == Decay::All {
                     optimizer.weight_decay()
                 } else {
                     0.0
@@ -148,6 +148,14 @@ impl Updater {
                 moment[tensor.range.clone()].fill(0.0);
             }
         }
+    }
+
+    /// The Euclidean norm of the gradient of all parameters that are not frozen.
+    pub(crate) fn norm(&self, grads: &[f32]) -> f64 {
+        let moving = self.slots.iter().filter(|slot| !slot.frozen);
+        let entries = moving.flat_map(|slot| &grads[slot.tensor.range.clone()]);
+        let squares = entries.map(|&g| f64::from(g) * f64::from(g));
+        squares.sum::<f64>().sqrt()
     }
 
     /// Updates the parameters, with learning rates times `factor`.
@@ -231,6 +239,7 @@ mod tests {
             lr: 0.1,
             momentum: 0.0,
             weight_decay,
+            decay: Decay::Matrices,
         })
     }
 
@@ -251,6 +260,23 @@ mod tests {
         let params = run(&sgd(1.0), &[], 0, 1);
         assert_eq!(value(&params, "layers.0.v"), 0.5 + 0.1 * 1.5);
         assert_eq!(value(&params, "layers.0.W_Q"), 0.5 + 0.1 * (1.5 - 0.5));
+    }
+
+    #[test]
+    fn everything_decays_if_it_is_to() {
+        let OptimizerSpec::Sgd(sgd) = sgd(1.0) else {
+            unreachable!()
+        };
+        let decay = Decay::All;
+        let group = GroupSpec {
+            name: "layers.1.v".into(),
+            lr: None,
+            weight_decay: Some(0.0),
+        };
+        let params = run(&OptimizerSpec::Sgd(Sgd { decay, ..sgd }), &[group], 0, 1);
+        assert_eq!(value(&params, "layers.0.v"), 0.5 + 0.1 * (1.5 - 0.5));
+        assert_eq!(value(&params, "embed.E"), 0.5 + 0.1 * (1.5 - 0.5));
+        assert_eq!(value(&params, "layers.1.v"), 0.5 + 0.1 * 1.5);
     }
 
     #[test]

@@ -22,10 +22,6 @@ pub(super) fn asked<'a>(measures: &[&'a dyn Measure]) -> Vec<HeadRequest<'a>> {
 
 /// Scores of every head of a transformer on a test set, by layer and head: those that `measures` request.
 /// Runs on the current thread pool. Empty for the minimal model and for t = 1. `ngram` is the task's n.
-///
-/// # Errors
-///
-/// If the number of parameters is not the model's.
 pub fn head_scores(
     model: &Model,
     params: &[f32],

@@ -14,36 +14,21 @@ pub struct History {
 /// Histories are equal if their rows are equal bit for bit, missing numbers included.
 impl PartialEq for History {
     fn eq(&self, other: &Self) -> bool {
-        let bits = |history: &Self| {
-            history
-                .values
-                .iter()
-                .map(|v| v.to_bits())
-                .collect::<Vec<_>>()
-        };
-        self.columns == other.columns && bits(self) == bits(other)
+        let (own, others) = (self.values.iter(), other.values.iter());
+        self.columns == other.columns && own.map(|v| v.to_bits()).eq(others.map(|v| v.to_bits()))
     }
 }
 
 /// Why a row cannot be added to a history.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum BadRow {
     /// It does not have one number per column.
     #[error("it has {found} numbers, and there are {expected} columns")]
-    Width {
-        /// How many numbers it has.
-        found: usize,
-        /// How many it needs: one per column.
-        expected: usize,
-    },
+    Width { found: usize, expected: usize },
     /// Its step is missing, not a whole number, or not larger than the one before.
     #[error("its step is {found}, after step {before}")]
-    Step {
-        /// The value in the step column.
-        found: f64,
-        /// The step of the row before; −1 for the first row.
-        before: f64,
-    },
+    Step { found: f64, before: f64 },
 }
 
 impl History {

@@ -75,10 +75,6 @@ fn set_number(index: usize) -> u64 {
 
 /// The test set of the recipe's own task, on which the strategies predict too.
 /// Runs on the current thread pool.
-///
-/// # Errors
-///
-/// If the recipe has no task to draw from.
 pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     let length = recipe.task.length;
     let task = recipe.own_task()?;
@@ -87,10 +83,6 @@ pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
 }
 
 /// A sequence of that test set, without the symbol that follows it, drawn on its own.
-///
-/// # Errors
-///
-/// If the recipe has no task to draw from.
 pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError> {
     let task = recipe.own_task()?;
     let mut tokens = vec![0; recipe.task.length + 1];
@@ -101,10 +93,6 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError
 }
 
 /// Sequences of the recipe's own task that no run is trained or measured on, with the truth's predictions.
-///
-/// # Errors
-///
-/// If the recipe has no task to draw from.
 pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
     let address = address(Purpose::Fresh, recipe.seeds.eval, 0);
     let draw = Draw {
@@ -210,10 +198,6 @@ fn levels(name: &str, set: &TestSet) -> TestLevels {
 
 impl Instruments {
     /// Draws the recipe's test sets, on the current thread pool.
-    ///
-    /// # Errors
-    ///
-    /// If the recipe is impossible, or a part from another crate misbehaves.
     pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
         for (index, measure) in recipe.record.custom_measures.iter().enumerate() {

@@ -7,7 +7,6 @@ mod estimate;
 mod heads;
 mod history;
 mod instruments;
-mod overlap;
 mod phases;
 mod test_set;
 mod worth;
@@ -19,7 +18,6 @@ pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, fresh, in_distribution,
     test_sequence,
 };
-pub use overlap::overlap;
 pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, LossDrop, Phase, drops, phases};
 pub use test_set::{Divergence, Draw, Positions, ProbeError, Reference, TestSet};

@@ -141,76 +141,52 @@ mod tests {
     use super::*;
 
     /// A synthetic run: uniform until 100, unigram until 500, then bigram, with a flicker at 300.
-    fn made_up() -> Record {
+    fn with_made_up(test: impl Fn(&Course)) {
         let steps: Vec<u64> = (0..=100).map(|row| row * 10).collect();
-        let loss = steps
-            .iter()
-            .map(|&step| match step {
-                0..100 => 0.20,
-                100..500 => 0.10,
-                // A linear drop from 0.10 to 0.02 over 100 steps.
-                500..600 => 0.10 - 0.0008 * (step - 500) as f64,
-                _ => 0.02,
-            })
-            .collect();
-        let distance = |from: u64, to: u64| -> Vec<f64> {
-            let inside = |step: u64| (from..to).contains(&step) != (step == 300 && from == 100);
-            steps
-                .iter()
-                .map(|&step| if inside(step) { 0.1 } else { 0.5 })
-                .collect()
+        let loss = |step: u64| match step {
+            0..100 => 0.20,
+            100..500 => 0.10,
+            // A linear drop from 0.10 to 0.02 over 100 steps.
+            500..600 => 0.10 - 0.0008 * (step - 500) as f64,
+            _ => 0.02,
         };
-        let distances = vec![
-            ("uniform".to_owned(), distance(0, 100)),
-            ("unigram".to_owned(), distance(100, 550)),
-            ("bigram".to_owned(), distance(550, 2000)),
+        let loss: Vec<f64> = steps.iter().copied().map(loss).collect();
+        let distances = [
+            ("uniform", 0..100),
+            ("unigram", 100..550),
+            ("bigram", 550..2000),
         ];
-        Record {
-            steps,
-            loss,
-            distances,
-        }
-    }
-
-    struct Record {
-        steps: Vec<u64>,
-        loss: Vec<f64>,
-        distances: Vec<(String, Vec<f64>)>,
-    }
-
-    impl Record {
-        fn course(&self) -> Course<'_> {
-            Course {
-                steps: &self.steps,
-                loss: &self.loss,
-                distances: &self.distances,
-            }
-        }
+        let distances = distances.map(|(name, inside)| {
+            let is_near = |step| inside.contains(&step) != (step == 300 && inside.start == 100);
+            let distance = |&step: &u64| if is_near(step) { 0.1 } else { 0.5 };
+            (name.to_owned(), steps.iter().map(distance).collect())
+        });
+        test(&Course {
+            steps: &steps,
+            loss: &loss,
+            distances: &distances,
+        });
     }
 
     #[test]
     fn phases_follow_the_nearest_strategy_and_ignore_flicker() {
-        let record = made_up();
-        let course = record.course();
-        let found = phases(&course);
-        let names: Vec<(&str, u64)> = found
-            .iter()
-            .map(|p| (p.strategy.as_str(), p.onset))
-            .collect();
-        assert_eq!(names, [("uniform", 0), ("unigram", 100), ("bigram", 550)]);
-        assert_eq!(found[1].plateau, 0.10);
-        assert_eq!(found[2].plateau, 0.02);
+        with_made_up(|course| {
+            let found = phases(course);
+            let onsets = found.iter().map(|p| (p.strategy.as_str(), p.onset));
+            assert!(onsets.eq([("uniform", 0), ("unigram", 100), ("bigram", 550)]));
+            assert_eq!((found[1].plateau, found[2].plateau), (0.10, 0.02));
+        });
     }
 
     #[test]
     fn drops_have_their_midpoint_and_width() {
-        let record = made_up();
-        let course = record.course();
-        let found = drops(&course, &phases(&course));
-        assert_eq!(found.len(), 2);
-        assert!((found[1].midpoint - 550.0).abs() < 1e-9);
-        assert!((found[1].width - 80.0).abs() < 1e-9);
-        assert!(found[0].width < 10.0);
+        with_made_up(|course| {
+            let found = drops(course, &phases(course));
+            assert_eq!(found.len(), 2);
+            assert!((found[1].midpoint - 550.0).abs() < 1e-9);
+            assert!((found[1].width - 80.0).abs() < 1e-9);
+            assert!(found[0].width < 10.0);
+        });
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::{Invalid, require};
 
 /// Why a test set, or what is read from it, cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum ProbeError {
     /// A setting is impossible, or belongs to a part that this program does not have.
     #[error(transparent)]
@@ -28,12 +29,7 @@ pub enum ProbeError {
     Prior(#[from] DrawError),
     /// A strategy's answer is not a distribution.
     #[error("on sequence {sequence} of the test set, {error}")]
-    Answer {
-        /// The number of the sequence it was asked about.
-        sequence: u64,
-        /// What it answered.
-        error: BadAnswer,
-    },
+    Answer { sequence: u64, error: BadAnswer },
 }
 
 /// The positions of a sequence that predictions are made for.
@@ -242,10 +238,6 @@ impl TestSet {
     }
 
     /// KL(truth ‖ model) at the last position of every sequence, in order, computed on the current thread pool.
-    ///
-    /// # Errors
-    ///
-    /// As [`divergences`](Self::divergences).
     pub fn kl_by_sequence(&self, model: &Model, params: &[f32]) -> Result<Vec<f64>, InputError> {
         let (evaluator, wanted) = (self.evaluator(model, params)?, Request::default());
         let on_block = |(index, block): (usize, &TokenBlock)| {

@@ -35,10 +35,6 @@ pub struct Whole<'a> {
 
 impl<'a> Whole<'a> {
     /// Measures the model as it is.
-    ///
-    /// # Errors
-    ///
-    /// If the number of parameters is not the model's, or its interventions do not fit the set.
     pub fn new(model: &'a Model, params: &'a [f32], set: &'a TestSet) -> Result<Self, InputError> {
         let kl = set.kl_by_sequence(model, params)?;
         Ok(Self {
@@ -56,10 +52,6 @@ impl<'a> Whole<'a> {
 
     /// How much higher KL(truth ‖ model) is with something else at a site, compared sequence by sequence. `None` if
     /// the model has no such site, or another intervention holds it already.
-    ///
-    /// # Errors
-    ///
-    /// If the intervention needs full blocks of sequences, and the set's last one is not.
     pub fn worth(&self, site: Site, instead: Instead) -> Result<Option<Estimate>, InputError> {
         let mut all = self.model.interventions().to_vec();
         all.push(Intervention { site, instead });

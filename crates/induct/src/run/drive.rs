@@ -69,24 +69,17 @@ pub enum Ending {
 
 /// Why a run cannot resume from a saved state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum Unfit {
     /// The recipe cannot be trained: a part of it may be missing.
     #[error(transparent)]
     Recipe(#[from] Invalid),
     /// The state is that of another model or optimiser, or of a step beyond the recipe's last.
     #[error("the state after step {step} does not fit the recipe")]
-    State {
-        /// The state's step.
-        step: u64,
-    },
+    State { step: u64 },
     /// The records are not those that the recipe makes up to the state's step.
     #[error("the records are not what the recipe makes up to step {step}: {what}")]
-    Records {
-        /// The state's step.
-        step: u64,
-        /// What is wrong with them.
-        what: String,
-    },
+    Records { step: u64, what: String },
 }
 
 /// What to record at which steps, and what was recorded.
@@ -132,10 +125,6 @@ impl Run {
     }
 
     /// The same with the weights of snapshots that the recipe names.
-    ///
-    /// # Panics
-    ///
-    /// Like [`new`](Self::new).
     pub fn with_snapshots(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
@@ -169,10 +158,6 @@ impl Run {
 
     /// A run that resumes from a saved state, with everything recorded up to it. Where its first weights came
     /// from no longer matters, but snapshots that interventions name do.
-    ///
-    /// # Panics
-    ///
-    /// Like [`new`](Self::new).
     pub fn resumed(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
@@ -186,22 +171,17 @@ impl Run {
         let trainer = Trainer::resumed(recipe, state, &onsets, snapshots)?;
         let trainer = trainer.ok_or(Unfit::State { step })?;
         let mut run = Self::with_trainer(trainer, instruments);
-        run.take_up(step, history)?;
-        run.records.last_finite = last_finite;
-        Ok(run)
-    }
-
-    fn take_up(&mut self, step: u64, history: History) -> Result<(), Unfit> {
-        check_records(&self.records.recipe, &history, step)?;
-        if history.columns() != self.records.history.columns() {
+        let records = &mut run.records;
+        check_records(recipe, &history, step)?;
+        if history.columns() != records.history.columns() {
             let what = "their columns are others".into();
             return Err(Unfit::Records { step, what });
         }
-        self.records.history = history;
-        self.records.look_for_stop();
-        self.records.new_onsets();
-        self.resumed_at = Some(step);
-        Ok(())
+        (records.history, records.last_finite) = (history, last_finite);
+        records.look_for_stop();
+        records.new_onsets();
+        run.resumed_at = Some(step);
+        Ok(run)
     }
 
     /// The recipe.

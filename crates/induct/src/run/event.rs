@@ -137,10 +137,6 @@ pub fn in_force(recipe: &Recipe, history: &History, step: u64) -> Vec<usize> {
 /// this model.
 ///
 /// Where an intervention in force takes weights of the run itself, `{ own = STEP }`, they are trained.
-///
-/// # Errors
-///
-/// If a snapshot that an intervention in force names is not at hand.
 pub fn model_at(
     recipe: &Recipe,
     history: &History,

@@ -90,52 +90,35 @@ mod tests {
         let main = identity(&[]);
         assert_eq!(identity(&[]), main);
         assert_eq!(identity(&["train.memory_limit=64"]), main);
-        for set in [
-            "name=other",
-            "train.steps=8000",
-            "train.stop={at=\"bigram\"}",
-            "record.every=10",
-            "record.snapshots=3",
-            "record.spacing=logarithmic",
-        ] {
+        let of_the_lineage = "name=other train.steps=8000 train.stop={at=\"bigram\"} record.every=10 \
+                              record.snapshots=3 record.spacing=logarithmic";
+        for set in of_the_lineage.split(' ') {
             let other = identity(&[set]);
             assert_ne!(other.run, main.run, "{set}");
             assert_eq!(other.lineage, main.lineage, "{set}");
         }
-        for set in [
-            "seeds.data=1",
-            "seeds.eval=1",
-            "task.length=99",
-            "train.batch=32",
-            "train.schedule={kind=\"warmup\", steps=10}",
-            "record.test_sequences=10",
-            "record.measures=[]",
-            "record.tests=[]",
-        ] {
+        let of_another = "seeds.data=1 seeds.eval=1 task.length=99 train.batch=32 record.test_sequences=10 \
+                          train.schedule={kind=\"warmup\",steps=10} record.measures=[] record.tests=[]";
+        for set in of_another.split(' ') {
             let other = identity(&[set]);
             assert_ne!(other.run, main.run, "{set}");
             assert_ne!(other.lineage, main.lineage, "{set}");
         }
         let recipe = Recipe::default();
-        assert_ne!(
-            Identity::with(&recipe, NUMERICS + 1, arithmetic()).lineage,
-            main.lineage
-        );
-        assert_ne!(
-            Identity::with(&recipe, NUMERICS, "abacus").lineage,
-            main.lineage
-        );
+        let next = Identity::with(&recipe, NUMERICS + 1, arithmetic());
+        assert_ne!(next.lineage, main.lineage);
     }
 
     #[test]
     fn runs_of_other_arithmetic_are_others() {
         let recipe = Recipe::default();
         let of = |level: &str| Identity::with(&recipe, NUMERICS, of_level(level));
-        assert_eq!(of("avx2+fma"), of("avx512vl+fma"));
-        assert_ne!(of("avx2+fma").run, of("portable").run);
-        assert_ne!(of("avx2+fma").lineage, of("portable").lineage);
-        assert_ne!(of("neon").lineage, of("portable").lineage);
-        assert_ne!(of("neon").lineage, of("avx2+fma").lineage);
+        let [avx2, portable, neon] = ["avx2+fma", "portable", "neon"].map(of);
+        assert_eq!(avx2, of("avx512vl+fma"));
+        assert_ne!(avx2.run, portable.run);
+        assert_ne!(avx2.lineage, portable.lineage);
+        assert_ne!(neon.lineage, portable.lineage);
+        assert_ne!(neon.lineage, avx2.lineage);
         assert_eq!(level_with("portable"), Some("portable"));
         assert_eq!(level_with(arithmetic()), levels().next());
         assert_eq!(level_with("abacus"), None);

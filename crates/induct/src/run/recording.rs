@@ -86,10 +86,6 @@ impl Recorder {
 }
 
 /// Trains a recipe to its end and keeps all of it in memory, over the current thread pool.
-///
-/// # Errors
-///
-/// If the recipe is impossible, or a part of another crate does not do what it should.
 pub fn train(recipe: &Recipe) -> Result<Recording, RunError> {
     let instruments = Instruments::new(recipe)?;
     Recorder::record(recipe, Arc::new(instruments))

@@ -1,7 +1,6 @@
 //! The outcome of a run, as data.
 
 use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::drive::{Ending, Run};
@@ -211,11 +210,7 @@ mod entries {
         entries: &[(String, T)],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(entries.len()))?;
-        for (name, value) in entries {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        serializer.collect_map(entries.iter().map(|(name, value)| (name, value)))
     }
 
     pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(

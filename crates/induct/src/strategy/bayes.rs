@@ -97,7 +97,6 @@ impl Bayes {
     ///
     /// If a prior from another crate draws something that is not a chain.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
-        let even = even_symbols(prior);
         let method = match prior.law() {
             Law::Dirichlet(rows) if !prior.start().is_stationary() => {
                 Method::Counts(Ngram::with_alpha(prior.ngram(), rows.alpha()))
@@ -105,12 +104,10 @@ impl Bayes {
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
                 Method::TwoState(TwoState::new([rows.alpha()[0], rows.alpha()[1]]))
             }
-            Law::Dirichlet(rows) => {
-                let sample = PosteriorSample::new(prior, rows, POSTERIOR_TABLES, 0)?;
-                Method::PosteriorSample(sample)
-            }
+            Law::Dirichlet(_) => return Self::by_posterior_sample(prior, POSTERIOR_TABLES, 0),
             Law::Iid(rows) => {
-                Method::Counts(Ngram::with_alpha(1, rows.alpha()).counting_from(even))
+                let unigram = Ngram::with_alpha(1, rows.alpha());
+                Method::Counts(unigram.counting_from(even_symbols(prior)))
             }
             Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
             Law::Mixture(parts) => {
@@ -118,20 +115,21 @@ impl Bayes {
                 Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)
             }
             Law::DoublyStochastic if prior.states() > 2 => {
-                Method::DoublyStochastic(DoublyStochastic::new(prior, POSTERIOR_TABLES, 0)?)
+                return Self::by_posterior_sample(prior, POSTERIOR_TABLES, 0);
             }
-            Law::DoublyStochastic
-            | Law::Interpolated { .. }
-            | Law::Symmetric { .. }
-            | Law::Unknown => {
+            Law::DoublyStochastic | Law::Symmetric { .. } | Law::Unknown => {
                 return Self::by_prior_sample(prior, PRIOR_TABLES, 0);
             }
         };
-        Ok(Self {
+        Ok(Self::with(prior, method))
+    }
+
+    fn with(prior: &TaskPrior, method: Method) -> Self {
+        Self {
             states: prior.states(),
-            even,
+            even: even_symbols(prior),
             method,
-        })
+        }
     }
 
     /// Uses `count` tables that follow the posterior, for `dirichlet` and `doubly-stochastic` priors.
@@ -156,26 +154,15 @@ impl Bayes {
                 ));
             }
         };
-        Ok(Self {
-            states: prior.states(),
-            even: even_symbols(prior),
-            method,
-        })
+        Ok(Self::with(prior, method))
     }
 
     /// Uses draws from the prior (at least one), weighted by likelihood: for every prior, but wasteful.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
     pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
         let address = address(Purpose::Particles, seed, 0);
         let tables = prior.draw_many(count.max(1), address)?;
-        Ok(Self {
-            states: prior.states(),
-            even: even_symbols(prior),
-            method: Method::PriorSample(Tables::new(&tables, prior.start())),
-        })
+        let method = Method::PriorSample(Tables::new(&tables, prior.start()));
+        Ok(Self::with(prior, method))
     }
 
     /// Whether predictions are free of sampling error.
@@ -187,55 +174,6 @@ impl Bayes {
                 false
             }
         }
-    }
-
-    /// Writes the distributions at `positions` into `out` ([positions, k]).
-    pub(super) fn answer(
-        &self,
-        tokens: &[u8],
-        positions: Range<usize>,
-        scratch: &mut Scratch,
-        out: &mut [f64],
-    ) -> Option<f64> {
-        let effective = self.answer_by_method(tokens, positions.clone(), scratch, out);
-        // The symbol after position i is the chain's only if i + 1 is beyond the first context.
-        let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
-        let end = still_even.min(out.len());
-        out[..end].fill(1.0 / self.states as f64);
-        effective
-    }
-
-    fn answer_by_method(
-        &self,
-        tokens: &[u8],
-        positions: Range<usize>,
-        scratch: &mut Scratch,
-        out: &mut [f64],
-    ) -> Option<f64> {
-        match &self.method {
-            Method::TwoState(exact) => {
-                exact.predict(tokens, positions, scratch.of(), out);
-            }
-            Method::Counts(unigram) => {
-                unigram.count(tokens, positions, scratch.of(), out);
-            }
-            Method::Pool(tables) => {
-                tables.predict(tokens, positions, scratch.of(), out);
-            }
-            Method::PosteriorSample(sample) => {
-                return sample.predict(tokens, positions, scratch.of(), out);
-            }
-            Method::DoublyStochastic(walkers) => {
-                return walkers.predict(tokens, positions, scratch.of(), out);
-            }
-            Method::Mixture(mixture) => {
-                return mixture.predict(tokens, positions, scratch, out);
-            }
-            Method::PriorSample(tables) => {
-                return tables.predict(tokens, positions, scratch.of(), out);
-            }
-        }
-        None
     }
 }
 
@@ -271,7 +209,29 @@ impl Strategy for Bayes {
         if positions.is_empty() {
             return None;
         }
-        self.answer(tokens, positions, scratch, out)
+        let of_method = positions.clone();
+        let effective = match &self.method {
+            Method::TwoState(exact) => {
+                exact.predict(tokens, of_method, scratch.of(), out);
+                None
+            }
+            Method::Counts(counts) => counts.predict(tokens, of_method, scratch, out),
+            Method::Pool(tables) => {
+                tables.predict(tokens, of_method, scratch.of(), out);
+                None
+            }
+            Method::PosteriorSample(sample) => sample.predict(tokens, of_method, scratch.of(), out),
+            Method::DoublyStochastic(walkers) => {
+                walkers.predict(tokens, of_method, scratch.of(), out)
+            }
+            Method::Mixture(mixture) => mixture.predict(tokens, of_method, scratch, out),
+            Method::PriorSample(tables) => tables.predict(tokens, of_method, scratch.of(), out),
+        };
+        // The symbol after position i is the chain's only if i + 1 is beyond the first context.
+        let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
+        let end = still_even.min(out.len());
+        out[..end].fill(1.0 / self.states as f64);
+        effective
     }
 }
 
@@ -285,7 +245,7 @@ mod tests {
         let prior = prior("'dirichlet', alpha = [0.5, 1.0, 2.0]", 3, 2);
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
-            bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
+            bayes.predict(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
             out[0]
         };
         // Printed by this test when it was written; there is no other source for them. A change means that

@@ -19,10 +19,6 @@ impl Distributions {
     }
 
     /// The distribution of the symbol after the one at `position`, `[k]`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such position.
     pub fn row(&self, position: usize) -> &[f64] {
         &self.probs[position * self.states..][..self.states]
     }
@@ -40,6 +36,7 @@ impl Distributions {
 
 /// Why a sequence has no predictions.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum PredictError {
     /// The sequence is empty.
     #[error("the sequence is empty: a strategy predicts what follows at least one symbol")]
@@ -47,11 +44,8 @@ pub enum PredictError {
     /// A symbol that does not exist.
     #[error("the sequence has symbol {symbol} at position {position}: symbols are 0 to {}", states - 1)]
     Symbol {
-        /// Its position.
         position: usize,
-        /// The symbol there.
         symbol: u8,
-        /// Number of symbols, k.
         states: usize,
     },
     /// The strategy's answer is not a distribution.
@@ -124,10 +118,6 @@ impl dyn Strategy + '_ {
 
     /// The distribution of the symbol that follows a sequence, `[k]`: the last of its
     /// `distributions`, at a fraction of the cost.
-    ///
-    /// # Errors
-    ///
-    /// As `distributions`.
     pub fn next_distribution(&self, tokens: &[u8]) -> Result<Vec<f64>, PredictError> {
         let last = self.answers(tokens, tokens.len().saturating_sub(1))?;
         Ok(last.probs)
@@ -135,23 +125,6 @@ impl dyn Strategy + '_ {
 
     /// The predictions from position `first` on.
     fn answers(&self, tokens: &[u8], first: usize) -> Result<Distributions, PredictError> {
-        let states = self.states();
-        self.check_sequence(tokens)?;
-        let positions = first..tokens.len();
-        let mut probs = vec![0.0; positions.len() * states];
-        let mut scratch = Scratch::default();
-        let effective_samples = self.predict(tokens, positions, &mut scratch, &mut probs);
-        match BadAnswer::find(self, first, &probs) {
-            Some(bad) => Err(bad.into()),
-            None => Ok(Distributions {
-                states,
-                probs,
-                effective_samples,
-            }),
-        }
-    }
-
-    fn check_sequence(&self, tokens: &[u8]) -> Result<(), PredictError> {
         let states = self.states();
         if tokens.is_empty() {
             return Err(PredictError::Empty);
@@ -164,6 +137,17 @@ impl dyn Strategy + '_ {
                 states,
             });
         }
-        Ok(())
+        let positions = first..tokens.len();
+        let mut probs = vec![0.0; positions.len() * states];
+        let mut scratch = Scratch::default();
+        let effective_samples = self.predict(tokens, positions, &mut scratch, &mut probs);
+        match BadAnswer::find(self, first, &probs) {
+            Some(bad) => Err(bad.into()),
+            None => Ok(Distributions {
+                states,
+                probs,
+                effective_samples,
+            }),
+        }
     }
 }

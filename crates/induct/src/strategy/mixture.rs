@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::bayes::Bayes;
-use super::{Scratch, fewer, normalize};
+use super::{Scratch, Strategy, fewer, normalize};
 use crate::Invalid;
 use crate::chain::{Law, Start, StationarySolver, TaskPrior, weighted};
 
@@ -75,7 +75,7 @@ impl Mixture {
         for (part, rows) in self.parts.iter().zip(rows.chunks_exact_mut(size)) {
             effective = fewer(
                 effective,
-                part.bayes.answer(tokens, 0..positions.end, scratch, rows),
+                part.bayes.predict(tokens, 0..positions.end, scratch, rows),
             );
         }
         let first = tokens[0] as usize;
@@ -154,7 +154,7 @@ fn first_symbol_law(
     }
     let mut after = vec![0.0; states * states];
     for (symbol, row) in symbols.zip(after.chunks_exact_mut(states)) {
-        bayes.answer(&[symbol], 0..1, scratch, row);
+        bayes.predict(&[symbol], 0..1, scratch, row);
     }
     let mut law = vec![0.0; states];
     if StationarySolver::default()
@@ -210,7 +210,7 @@ mod tests {
         let bayes = Bayes::new(&prior(&format!("'mixture', parts = {parts}"), 2, 2)).unwrap();
         for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
             let mut row = [0.0; 2];
-            bayes.answer(&[symbol], 0..1, &mut Scratch::default(), &mut row);
+            bayes.predict(&[symbol], 0..1, &mut Scratch::default(), &mut row);
             assert!((row[symbol as usize] - expected).abs() < 1e-14, "{row:?}");
         }
     }
@@ -234,7 +234,7 @@ mod tests {
         let tokens = [0, 0, 1, 0, 0, 0, 1];
         let mut out = [0.0; 14];
         let bayes = Bayes::new(&prior).unwrap();
-        let effective = bayes.answer(&tokens, 0..7, &mut Scratch::default(), &mut out);
+        let effective = bayes.predict(&tokens, 0..7, &mut Scratch::default(), &mut out);
         assert!(bayes.is_exact() && effective.is_none());
         for (position, row) in out.chunks_exact(2).enumerate() {
             let longer = [&tokens[..=position], &[1]].concat();

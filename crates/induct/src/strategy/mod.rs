@@ -7,7 +7,6 @@
 //! |---|---|---|
 //! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
-//! | bayes-unigram | how stationary laws are distributed; it takes the first symbol for one like all others | `bayes_unigram` |
 //! | unigram-and-current | the prior over chains; how often symbols occurred, and which came last | `unigram_and_current` |
 //! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
 //!
@@ -18,7 +17,6 @@
 //! enter a recipe as `record.custom_strategies`.
 
 mod bayes;
-mod bayes_unigram;
 mod complex;
 mod distributions;
 mod doubly_stochastic;
@@ -36,7 +34,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 pub use bayes::Bayes;
-pub use bayes_unigram::BayesUnigram;
 pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
 pub use registry::{Entry, REGISTRY, all, counting, is_slow, ladder, ladder_names, named};
@@ -48,43 +45,8 @@ pub use unigram_and_current::UnigramAndCurrent;
 /// A predictor that needs no training.
 ///
 /// A strategy from another crate needs a name, the number of symbols, and a prediction of the next one. In a
-/// recipe, the model is then compared with it at every recorded step:
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use induct::Custom;
-/// use induct::probe::Instruments;
-/// use induct::strategy::Strategy;
-/// use induct::recipe::Recipe;
-///
-/// /// The last symbol comes again, nine times out of ten.
-/// #[derive(Debug)]
-/// struct Again;
-///
-/// impl Strategy for Again {
-///     fn name(&self) -> String {
-///         "again".into()
-///     }
-///
-///     fn states(&self) -> usize {
-///         2
-///     }
-///
-///     fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
-///         out.fill(0.1);
-///         out[usize::from(tokens[tokens.len() - 1])] = 0.9;
-///     }
-/// }
-///
-/// let mut recipe = Recipe::default();
-/// let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
-/// recipe.record.custom_strategies = vec![again];
-/// let instruments = Instruments::new(&recipe)?;
-/// let columns: Vec<String> = instruments.columns().iter().map(ToString::to_string).collect();
-/// assert!(columns.contains(&"kl_again".to_owned()));
-/// # Ok::<(), induct::probe::ProbeError>(())
-/// ```
+/// recipe, the model is then compared with it at every recorded step: `examples/custom_strategy.rs` is a
+/// complete program.
 pub trait Strategy: Debug + Send + Sync {
     /// Its name in files and figures: letters, digits and '-', a letter first, and no built-in's name.
     fn name(&self) -> String;

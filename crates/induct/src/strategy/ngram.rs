@@ -94,19 +94,35 @@ impl Ngram {
     pub(super) fn counting_from(self, from: usize) -> Self {
         Self { from, ..self }
     }
+}
 
-    /// Writes the distributions at `positions` into `out` ([positions, k]).
-    ///
-    /// `counts` ([contexts, k]) holds zeros between calls. Clearing what a sequence touched takes as long as
-    /// the sequence; clearing all of a large table takes much longer.
-    pub(super) fn count(
+/// Scratch buffer, [contexts, k]: all zeros between calls. Clearing what a sequence touched takes as long as the
+/// sequence; clearing all of a large table takes much longer.
+#[derive(Debug, Default)]
+struct Counts(Vec<u32>);
+
+impl Strategy for Ngram {
+    fn name(&self) -> String {
+        name(self.m)
+    }
+
+    fn states(&self) -> usize {
+        self.alpha.len()
+    }
+
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        predict_last(self, tokens, out);
+    }
+
+    fn predict(
         &self,
         tokens: &[u8],
         positions: Range<usize>,
-        counts: &mut Counts,
+        scratch: &mut Scratch,
         out: &mut [f64],
-    ) {
-        let Counts(counts) = counts;
+    ) -> Option<f64> {
+        assert_fits(tokens, &positions, self.states(), out);
+        let Counts(counts) = scratch.of();
         let states = self.alpha.len();
         if counts.len() < self.contexts * states {
             counts.resize(self.contexts * states, 0);
@@ -133,35 +149,6 @@ impl Ngram {
             counts[context * states..][..states].fill(0);
             context = slide(context, symbol, states, self.contexts);
         }
-    }
-}
-
-/// Scratch buffer, all zeros between calls.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Vec<u32>);
-
-impl Strategy for Ngram {
-    fn name(&self) -> String {
-        name(self.m)
-    }
-
-    fn states(&self) -> usize {
-        self.alpha.len()
-    }
-
-    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
-        predict_last(self, tokens, out);
-    }
-
-    fn predict(
-        &self,
-        tokens: &[u8],
-        positions: Range<usize>,
-        scratch: &mut Scratch,
-        out: &mut [f64],
-    ) -> Option<f64> {
-        assert_fits(tokens, &positions, self.states(), out);
-        self.count(tokens, positions, scratch.of(), out);
         None
     }
 }
@@ -173,9 +160,9 @@ mod tests {
     #[test]
     fn counts_are_left_clean_for_the_next_sequence() {
         let trigram = Ngram::new(3, 3, &Alpha::Scalar(1.0)).unwrap();
-        let (mut counts, mut out) = (Counts::default(), [0.0; 15]);
-        trigram.count(&[2, 1, 0, 2, 1], 0..5, &mut counts, &mut out);
-        assert_eq!(counts.0, [0; 27]);
+        let (mut scratch, mut out) = (Scratch::default(), [0.0; 15]);
+        trigram.predict(&[2, 1, 0, 2, 1], 0..5, &mut scratch, &mut out);
+        assert_eq!(scratch.of::<Counts>().0, [0; 27]);
         // (2, 1) was followed by 0 once.
         assert_eq!(out[12..], [2.0 / 4.0, 1.0 / 4.0, 1.0 / 4.0]);
     }

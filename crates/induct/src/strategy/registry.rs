@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, uniform, unigram_and_current};
+use super::{Ngram, Strategy, Uniform, bayes, ngram, uniform, unigram_and_current};
 use crate::chain::{Alpha, Law, PriorSpec, TaskPrior};
 use crate::{Invalid, Within};
 
@@ -10,7 +10,6 @@ use crate::{Invalid, Within};
 pub static REGISTRY: &[&Entry] = &[
     &uniform::ENTRY,
     &ngram::ENTRY,
-    &bayes_unigram::ENTRY,
     &unigram_and_current::ENTRY,
     &bayes::ENTRY,
 ];
@@ -57,16 +56,14 @@ impl Entry {
             bytes: |_, _, _| 0.0,
         }
     }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.family
-            .map_or(self.name == name, |is_member| is_member(name))
-    }
 }
 
 /// The entry for a name.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
-    let found = REGISTRY.iter().find(|entry| entry.is_called(name));
+    let found = REGISTRY.iter().find(|entry| match entry.family {
+        Some(is_member) => is_member(name),
+        None => entry.name == name,
+    });
     found.copied().ok_or_else(|| {
         let known: Vec<&str> = REGISTRY.iter().map(|entry| entry.name).collect();
         let allowed = format!("one of {}", known.join(", "));
@@ -91,23 +88,15 @@ pub fn is_slow(name: &str) -> bool {
 /// assert_eq!(bigram.next_distribution(&[0, 0, 1, 0])?, [0.5, 0.5]);
 ///
 /// let unknown = strategy::named("bigramm", &prior).unwrap_err();
-/// assert!(unknown.to_string().contains("bayes-unigram"), "{unknown}");
+/// assert!(unknown.to_string().contains("unigram-and-current"), "{unknown}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Errors
-///
-/// If there is no such strategy, or it is not defined for this prior.
 pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid> {
     check_named(name, prior)?;
     (entry(name)?.make)(name, prior)
 }
 
 /// The built-in strategy with this name for sequences of which no prior is known: `uniform`, or one that counts.
-///
-/// # Errors
-///
-/// If there is no such strategy, or it needs a prior.
 pub fn counting(name: &str, states: usize) -> Result<Arc<dyn Strategy>, Invalid> {
     if entry(name)?.name == uniform::ENTRY.name {
         return Ok(Arc::new(Uniform::new(states)));
@@ -152,10 +141,6 @@ pub fn ladder_names(ngram: usize) -> Vec<String> {
 }
 
 /// The ladder, then every other built-in strategy that is defined for the prior.
-///
-/// # Errors
-///
-/// If one of them cannot be made because a prior from another crate draws no chains.
 pub fn all(prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
     let mut all = ladder(prior);
     for entry in REGISTRY.iter().filter(|entry| !entry.ladder) {
@@ -195,7 +180,7 @@ mod tests {
             "", "bigramm", "0-gram", "1-gram", "3-gram", "04-gram", "-gram",
         ] {
             let refused = named(name, &prior).unwrap_err().to_string();
-            assert!(refused.contains("bayes-unigram"), "{refused}");
+            assert!(refused.contains("unigram-and-current"), "{refused}");
         }
     }
 }

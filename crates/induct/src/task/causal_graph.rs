@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use induct_kernels::settings;
 
+use super::spec::TaskSettings;
 use super::{Sequence, Task};
 use crate::chain::{Alpha, Generator, Purpose, Rows, address, open_unit};
 use crate::strategy::{Ngram, Scratch, Strategy, Uniform};
@@ -28,11 +29,14 @@ settings! {
 }
 
 /// The names of its ladder.
-pub(super) const LADDER: [&str; 3] = ["uniform", "unigram", "parent"];
+const LADDER: [&str; 3] = ["uniform", "unigram", "parent"];
 
-impl CausalGraph {
-    /// Checks its settings against k and t.
-    pub(super) fn check(&self, states: usize, length: usize) -> Result<(), Invalid> {
+impl TaskSettings for CausalGraph {
+    fn ladder(&self) -> Vec<String> {
+        LADDER.map(String::from).into()
+    }
+
+    fn check(&self, states: usize, length: usize) -> Result<(), Invalid> {
         Rows::new(&self.alpha, states)?;
         let parents = &self.parents;
         let count = format!("{} positions", parents.len());
@@ -53,8 +57,13 @@ impl CausalGraph {
         })
     }
 
-    /// The task with k states, for contexts of length t.
-    pub(super) fn task(&self, states: usize, length: usize) -> Result<Graph, Invalid> {
+    fn task(&self, states: usize, length: usize) -> Result<Arc<dyn Task>, Invalid> {
+        Ok(Arc::new(self.graph(states, length)?))
+    }
+}
+
+impl CausalGraph {
+    fn graph(&self, states: usize, length: usize) -> Result<Graph, Invalid> {
         let rng = &mut address(Purpose::Pool, self.seed, 1).generator(0);
         let drawn = (1..=length).map(|position| (open_unit(rng) * position as f64) as usize);
         Ok(Graph {
@@ -69,7 +78,7 @@ impl CausalGraph {
 
 /// A graph with a law of tables.
 #[derive(Clone, Debug)]
-pub(super) struct Graph {
+struct Graph {
     rows: Rows,
     /// Of every position but the first.
     parents: Vec<usize>,
@@ -174,7 +183,7 @@ mod tests {
             ..CausalGraph::default()
         };
         assert_eq!(spec.check(2, parents.len()), Ok(()));
-        spec.task(2, parents.len()).unwrap()
+        spec.graph(2, parents.len()).unwrap()
     }
 
     #[test]
@@ -222,16 +231,16 @@ mod tests {
     #[test]
     fn parents_that_are_drawn_come_before_and_do_not_depend_on_the_length() {
         let spec = CausalGraph::default();
-        let long = spec.task(2, 300).unwrap().parents;
+        let long = spec.graph(2, 300).unwrap().parents;
         assert!(
             long.iter()
                 .enumerate()
                 .all(|(before, parent)| *parent <= before)
         );
-        assert_eq!(spec.task(2, 20).unwrap().parents, long[..20]);
+        assert_eq!(spec.graph(2, 20).unwrap().parents, long[..20]);
         let seed = 1;
         assert_ne!(
-            CausalGraph { seed, ..spec }.task(2, 300).unwrap().parents,
+            CausalGraph { seed, ..spec }.graph(2, 300).unwrap().parents,
             long
         );
     }

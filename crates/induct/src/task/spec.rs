@@ -7,24 +7,78 @@ use induct_kernels::settings::{Kind, Settings};
 use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
-use super::causal_graph::{self, CausalGraph};
+use super::causal_graph::CausalGraph;
 use super::{Sequence, Task};
 use crate::chain::Generator;
 use crate::strategy::{Strategy, TRUTH};
 use crate::{Custom, is_name};
 use crate::{Invalid, Within, require};
 
-with_kind! {
-    /// Where a recipe's sequences come from.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum SourceSpec {
-        /// Markov chains over the task's prior.
-        Chains {},
-        /// Symbols that depend on the symbol at their position's parent.
-        CausalGraph(CausalGraph),
-        /// A task from another crate.
-        Custom(CustomTask),
-    }
+/// The settings of a built-in kind of task, as a recipe writes them.
+pub(super) trait TaskSettings {
+    /// The names of its ladder, simplest first.
+    fn ladder(&self) -> Vec<String>;
+
+    /// Checks them against k and t. Draws nothing, so that checking a recipe costs nothing.
+    fn check(&self, states: usize, length: usize) -> Result<(), Invalid>;
+
+    /// The task of k and t, from settings that have been checked.
+    fn task(&self, states: usize, length: usize) -> Result<Arc<dyn Task>, Invalid>;
+}
+
+/// Makes the enum of all kinds of tasks, and everything that is the same for each of them.
+macro_rules! tasks {
+    ($( $variant:ident = $kind:literal, $settings:ty; )*) => {
+        with_kind! {
+            /// Where a recipe's sequences come from.
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum SourceSpec {
+                /// Markov chains over the task's prior.
+                Chains {},
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    $variant($settings),
+                )*
+                /// A task from another crate.
+                Custom(CustomTask),
+            }
+        }
+
+        impl SourceSpec {
+            /// All built-in kinds with their settings.
+            pub fn kinds() -> Vec<Kind> {
+                let chains = Kind {
+                    kind: "chains",
+                    meaning: "Markov chains over the task's prior.".to_owned(),
+                    settings: Vec::new(),
+                };
+                vec![chains, $( <$settings>::kind($kind), )*]
+            }
+
+            /// Its kind, or the name of another program's task.
+            pub fn name(&self) -> &str {
+                match self {
+                    Self::Chains {} => "chains",
+                    $( Self::$variant(_) => $kind, )*
+                    Self::Custom(custom) => &custom.custom.name,
+                }
+            }
+
+            /// Its settings, unless it is chains, whose settings are the task's.
+            fn settings(&self) -> Option<&dyn TaskSettings> {
+                match self {
+                    Self::Chains {} => None,
+                    $( Self::$variant(settings) => Some(settings), )*
+                    Self::Custom(custom) => Some(custom),
+                }
+            }
+        }
+    };
+}
+
+// One line per kind: its name in Rust and in recipes, and its settings.
+tasks! {
+    CausalGraph = "causal-graph", CausalGraph;
 }
 
 impl Default for SourceSpec {
@@ -44,37 +98,14 @@ impl From<Custom<dyn Task>> for SourceSpec {
 }
 
 impl SourceSpec {
-    /// All built-in kinds with their settings.
-    pub fn kinds() -> [Kind; 2] {
-        let chains = Kind {
-            kind: "chains",
-            meaning: "Markov chains over the task's prior.".to_owned(),
-            settings: Vec::new(),
-        };
-        [chains, CausalGraph::kind("causal-graph")]
-    }
-
     /// Whether it is chains.
     pub fn is_chains(&self) -> bool {
         *self == Self::Chains {}
     }
 
-    /// Its kind, or the name of another program's task.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Chains {} => "chains",
-            Self::CausalGraph(_) => "causal-graph",
-            Self::Custom(custom) => &custom.custom.name,
-        }
-    }
-
     /// The names of the strategies that phases are read from; `None` for chains, whose prior has them.
     pub fn ladder(&self) -> Option<Vec<String>> {
-        match self {
-            Self::Chains {} => None,
-            Self::CausalGraph(_) => Some(causal_graph::LADDER.map(String::from).into()),
-            Self::Custom(custom) => Some(custom.ladder.clone()),
-        }
+        Some(self.settings()?.ladder())
     }
 
     /// The task of another program, if it is one: a program that reads a recipe from text can give it its code.
@@ -95,12 +126,8 @@ impl SourceSpec {
 
     /// Checks what the recipe's text says and, if there is code, that it fits a task of k and t.
     pub(crate) fn check(&self, states: usize, length: usize) -> Result<(), Invalid> {
-        let of_source = match self {
-            Self::Chains {} => Ok(()),
-            Self::CausalGraph(graph) => graph.check(states, length),
-            Self::Custom(custom) => custom.check(states),
-        };
-        of_source.within("source")?;
+        let checked = self.settings().map(|own| own.check(states, length));
+        checked.unwrap_or(Ok(())).within("source")?;
         match self {
             Self::Custom(custom) if custom.custom.part().is_ok() => custom.check_length(length),
             _ => Ok(()),
@@ -118,11 +145,8 @@ impl SourceSpec {
         length: usize,
     ) -> Result<Option<Arc<dyn Task>>, Invalid> {
         self.check_code()?;
-        Ok(match self {
-            Self::Chains {} => None,
-            Self::CausalGraph(graph) => Some(Arc::new(graph.task(states, length)?)),
-            Self::Custom(custom) => Some(Arc::new(custom.clone())),
-        })
+        let task = self.settings().map(|own| own.task(states, length));
+        task.transpose()
     }
 }
 
@@ -169,8 +193,12 @@ fn names(task: &dyn Task) -> Vec<String> {
     task.ladder().iter().map(|s| s.name()).collect()
 }
 
-impl CustomTask {
-    fn check(&self, states: usize) -> Result<(), Invalid> {
+impl TaskSettings for CustomTask {
+    fn ladder(&self) -> Vec<String> {
+        self.ladder.clone()
+    }
+
+    fn check(&self, states: usize, _length: usize) -> Result<(), Invalid> {
         self.custom.check_text("-")?;
         let ladder = |holds: bool, allowed: &str| {
             require(holds, "ladder", format!("{:?}", self.ladder), allowed)
@@ -200,6 +228,12 @@ impl CustomTask {
         ladder(own == self.ladder, &format!("the task's own, {own:?}"))
     }
 
+    fn task(&self, _states: usize, _length: usize) -> Result<Arc<dyn Task>, Invalid> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl CustomTask {
     /// Only a task that has its code is drawn from.
     fn part(&self) -> &dyn Task {
         &**self.custom.part().expect("checked when it was prepared")

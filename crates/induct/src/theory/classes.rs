@@ -6,7 +6,7 @@
 //! ⌊R/2⌋−1) ways to place the run boundaries.
 
 use super::coupling::check_length;
-use super::quadrature::{Degree, WeightedChain, chains};
+use super::quadrature::{Degree, chains};
 use crate::chain::TaskPrior;
 use crate::{Invalid, require};
 
@@ -54,9 +54,11 @@ impl Classes {
         let mut all: Vec<Class> = (0..2).flat_map(|first| empty(first, length)).collect();
         let ways: Vec<f64> = all.iter().map(ways).collect();
         for node in &nodes {
-            let powers = Powers::new(node, length);
+            let powers: Vec<Vec<f64>> = node.rows.iter().map(|&p| powers(p, length)).collect();
             for (class, ways) in all.iter_mut().zip(&ways) {
-                let share = node.weight * node.stationary[class.first] * ways * powers.of(class);
+                let counts = class.transitions.as_flattened().iter().zip(&powers);
+                let likelihood: f64 = counts.map(|(&count, powers)| powers[count]).product();
+                let share = node.weight * node.stationary[class.first] * ways * likelihood;
                 class.probability += share;
                 class.next[0] += share * node.rows[2 * class.last];
                 class.next[1] += share * node.rows[2 * class.last + 1];
@@ -134,34 +136,10 @@ fn choose(n: usize, k: usize) -> f64 {
     (0..k).fold(1.0, |product, i| product * (n - i) as f64 / (i + 1) as f64)
 }
 
-/// Powers of the four transition probabilities of a chain.
-struct Powers([[Vec<f64>; 2]; 2]);
-
-impl Powers {
-    fn new(chain: &WeightedChain, length: usize) -> Self {
-        let table = |p: f64| {
-            let mut powers = vec![1.0; length + 1];
-            for n in 1..=length {
-                powers[n] = powers[n - 1] * p;
-            }
-            powers
-        };
-        let rows = &chain.rows;
-        Self([
-            [table(rows[0]), table(rows[1])],
-            [table(rows[2]), table(rows[3])],
-        ])
-    }
-
-    fn of(&self, class: &Class) -> f64 {
-        let mut product = 1.0;
-        for from in 0..2 {
-            for to in 0..2 {
-                product *= self.0[from][to][class.transitions[from][to]];
-            }
-        }
-        product
-    }
+/// p⁰ … p^length.
+fn powers(p: f64, length: usize) -> Vec<f64> {
+    let all = std::iter::successors(Some(1.0), |power| Some(power * p));
+    all.take(length + 1).collect()
 }
 
 #[cfg(test)]

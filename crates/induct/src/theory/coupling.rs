@@ -20,7 +20,7 @@
 //! These are sums and products of non-negative numbers: nothing is divided by 1 − λ or λ, and nothing cancels
 //! before the last factor. The cost is t k⁴ multiplications.
 
-use super::quadrature::{Degree, WeightedChain, chains};
+use super::quadrature::{Degree, chains};
 use crate::chain::TaskPrior;
 use crate::{Invalid, require};
 
@@ -130,21 +130,20 @@ impl Coupling {
     /// The average over a prior. [`chains`] lists the priors for which it is known.
     ///
     /// The average is a sum over the nodes of a rule that is exact for the integrand, so the only error is
-    /// rounding. It stays below 10⁻¹³ of the largest entry (tested against finer rules, other rules and exact
-    /// rational integrals).
+    /// rounding. It stays below 10⁻¹³ of the largest entry (tested against exact rational integrals and another
+    /// quadrature with 50 digits).
     pub fn of_prior(prior: &TaskPrior, length: usize) -> Result<Self, Invalid> {
         check_length(length)?;
-        let nodes = chains(prior, degree(length))?;
-        Ok(Self::of_chains(&nodes, length))
-    }
-
-    /// The weighted sum over the given chains.
-    pub fn of_chains(nodes: &[WeightedChain], length: usize) -> Self {
-        let mut coupling = Self::zero(nodes[0].stationary.len(), length);
-        for chain in nodes {
+        // t transitions: δ, n and one more. In w: the stationary distribution, two powers of P and an entry of P.
+        let degree = Degree {
+            transitions: length,
+            shares: 4,
+        };
+        let mut coupling = Self::zero(prior.states(), length);
+        for chain in chains(prior, degree)? {
             coupling.add(&chain.rows, &chain.stationary, chain.weight);
         }
-        coupling
+        Ok(coupling)
     }
 
     fn zero(states: usize, length: usize) -> Self {
@@ -202,10 +201,6 @@ impl Coupling {
     }
 
     /// The gradient of the population loss in its linear region.
-    ///
-    /// # Panics
-    ///
-    /// If `weights` have a different k or t.
     pub fn gradient(&self, weights: &Weights) -> Weights {
         assert_eq!(
             (weights.states(), weights.length()),
@@ -221,15 +216,6 @@ impl Coupling {
             }
         }
         gradient
-    }
-}
-
-/// The degree of what an average over chains integrates for length t: t transitions (δ, n and one more), and
-/// in w the stationary distribution, two powers of P and one entry of P.
-pub(super) fn degree(length: usize) -> Degree {
-    Degree {
-        transitions: length,
-        shares: 4,
     }
 }
 

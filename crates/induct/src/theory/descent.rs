@@ -69,6 +69,7 @@ impl<'a> Step<'a> {
 
 /// Why a descent has no exact result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum StepError {
     /// A setting is invalid.
     #[error(transparent)]
@@ -80,13 +81,9 @@ pub enum StepError {
         needed = .bounds.sufficient
     )]
     OutsideLinearRegion {
-        /// Which step, counted from 1.
         step: usize,
-        /// The margin that was requested.
         margin: f64,
-        /// The margin that would be needed.
         bounds: MarginBounds,
-        /// By how much the requested margin is too small.
         short_by: f64,
     },
 }

@@ -62,14 +62,15 @@ pub fn enumerate(
         &format!("a length with at most {MAX_SEQUENCES} sequences, k^(length + 1), to enumerate"),
     )?;
     check_question(prior, weights, margin)?;
-    let likelihoods = chains(
+    let chains = chains(
         prior,
         Degree {
             transitions: t,
             shares: t + 1,
         },
     )?;
-    let mut likelihoods = Likelihoods::new(likelihoods, k);
+    // A probability depends only on the first symbol and the number of each transition.
+    let mut known: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
     let mut sum = Enumeration {
         loss: 0.0,
         gradient: Weights::constant(k, t, 0.0, 0.0),
@@ -83,7 +84,17 @@ pub fn enumerate(
             *symbol = rest % k;
             rest /= k;
         }
-        let probability = likelihoods.mean(&x);
+        let mut class = vec![0; 1 + k * k];
+        class[0] = x[0];
+        for pair in x.windows(2) {
+            class[1 + pair[0] * k + pair[1]] += 1;
+        }
+        let of_chain = |chain: &WeightedChain| {
+            let steps = x.windows(2).map(|pair| chain.rows[pair[0] * k + pair[1]]);
+            chain.weight * chain.stationary[x[0]] * steps.product::<f64>()
+        };
+        let mean = || chains.iter().map(of_chain).sum();
+        let probability = *known.entry(class).or_insert_with(mean);
         if probability > 0.0 {
             sum.add(&x, weights, margin, probability);
         }
@@ -135,40 +146,4 @@ fn logits(x: &[usize], p: usize, weights: &Weights) -> Vec<f64> {
         }
     }
     f
-}
-
-/// Probabilities of sequences, averaged over chains. They depend only on the first symbol and the number of
-/// each transition, and are computed once for each such class.
-struct Likelihoods {
-    chains: Vec<WeightedChain>,
-    states: usize,
-    known: BTreeMap<Vec<usize>, f64>,
-}
-
-impl Likelihoods {
-    fn new(chains: Vec<WeightedChain>, states: usize) -> Self {
-        Self {
-            chains,
-            states,
-            known: BTreeMap::new(),
-        }
-    }
-
-    fn mean(&mut self, x: &[usize]) -> f64 {
-        let mut class = vec![0; 1 + self.states * self.states];
-        class[0] = x[0];
-        for pair in x.windows(2) {
-            class[1 + pair[0] * self.states + pair[1]] += 1;
-        }
-        let probability = |chain: &WeightedChain| {
-            let steps = x
-                .windows(2)
-                .map(|pair| chain.rows[pair[0] * self.states + pair[1]]);
-            chain.weight * chain.stationary[x[0]] * steps.product::<f64>()
-        };
-        *self
-            .known
-            .entry(class)
-            .or_insert_with(|| self.chains.iter().map(probability).sum())
-    }
 }

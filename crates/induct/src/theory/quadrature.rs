@@ -82,15 +82,6 @@ impl WeightedChain {
             stationary: stationary.to_vec(),
         }
     }
-
-    /// A Markov chain with a weight.
-    pub fn of_table(table: &TransitionTable, weight: f64) -> Self {
-        Self {
-            weight,
-            rows: table.rows().flatten().copied().collect(),
-            stationary: table.stationary().to_vec(),
-        }
-    }
 }
 
 /// The degree up to which a rule is exact, for the integrands that the module's documentation describes.
@@ -130,11 +121,12 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
         Law::DoublyStochastic if two => Ok(diagonal(0.5, degree)),
         Law::Iid(rows) if two && uniform(rows) => Ok(independent(degree)),
         Law::Pool(tables) => {
-            let share = 1.0 / tables.len() as f64;
-            let weighted = tables
-                .iter()
-                .map(|table| WeightedChain::of_table(table, share));
-            Ok(weighted.collect())
+            let chain = |table: &TransitionTable| WeightedChain {
+                weight: 1.0 / tables.len() as f64,
+                rows: table.rows().flatten().copied().collect(),
+                stationary: table.stationary().to_vec(),
+            };
+            Ok(tables.iter().map(chain).collect())
         }
         Law::Mixture(parts) => {
             let mut all = Vec::new();

@@ -3,11 +3,12 @@
 mod agenda;
 mod feed;
 mod many;
+mod objective;
 mod trainer;
 mod weights;
 
 pub use crate::optimizer::{
-    AdamW, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
+    AdamW, Decay, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
 };
 pub use feed::{Sample, batch_address, dropout_keys, samples};
 pub use induct_kernels::loss::Loss;

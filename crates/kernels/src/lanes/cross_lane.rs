@@ -4,13 +4,19 @@
 //! what the compiler makes of shuffled arrays takes several times as long.
 
 use super::lane::{LANES, Lane};
-use super::level::Level;
+use super::{Level, leveled};
 
-/// Sets `sums` to the sums over the lanes, in a fixed order.
+/// Sets `sums` to the sums over the lanes, in a fixed order: half a vector apart, then a quarter, then neighbours.
 pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
     let (eights, rest) = lanes.as_chunks();
     let (of_eights, of_rest) = sums.as_chunks_mut();
-    each_of_eight(level, eights, of_eights);
+    for (eight, sums) in eights.iter().zip(of_eights) {
+        let mut turned = [*eight];
+        transpose(level, &mut turned);
+        let [[a, b, c, d, e, f, g, h]] = turned;
+        let (even, odd) = ((a + e) + (c + g), (b + f) + (d + h));
+        *sums = (even + odd).0;
+    }
     for (sum, lane) in of_rest.iter_mut().zip(rest) {
         *sum = lane.sum();
     }
@@ -32,41 +38,62 @@ impl<'a> Strided<'a> {
     }
 }
 
-/// Adds Σ_n Σ_lanes x_n\[a\] · turned_s\[n\]\[lane\] to the numbers of `sums` that begin at a `stride` + 8 s: products
-/// of single numbers with vectors that [`transpose_rows`] has turned over. Rows of `sums` have `width` numbers.
-pub fn add_turned_products<const S: usize>(
-    level: Level,
+leveled!(
+    /// Adds Σ_n Σ_lanes x_n\[a\] · turned_s\[n\]\[lane\] to the numbers of `sums` that begin at a `stride` + 8 s:
+    /// products of single numbers with vectors that [`transpose_rows`] has turned over. Rows of `sums` have `width`
+    /// numbers.
+    pub fn add_turned_products<const FUSED: bool, const S: usize>(
+        x: Strided,
+        turned: [&[[Lane; LANES]]; S],
+        width: usize,
+        stride: usize,
+        sums: &mut [f32],
+    ) {
+        let mut a = 0;
+        while a < x.stride {
+            let place = (a, width, stride);
+            // As many as registers hold: with more of them, the compiler would broadcast from memory for every sum.
+            a += match x.stride - a {
+                1 => turned_tile::<FUSED, 1, S>(x, turned, place, sums),
+                2 | 3 => turned_tile::<FUSED, 2, S>(x, turned, place, sums),
+                4 | 5 => turned_tile::<FUSED, 4, S>(x, turned, place, sums),
+                _ => turned_tile::<FUSED, 6, S>(x, turned, place, sums),
+            };
+        }
+    }
+);
+
+/// The same for A numbers of a row. Returns A.
+#[inline(always)]
+fn turned_tile<const FUSED: bool, const A: usize, const S: usize>(
     x: Strided,
     turned: [&[[Lane; LANES]]; S],
-    width: usize,
-    stride: usize,
+    (first, width, stride): (usize, usize, usize),
     sums: &mut [f32],
-) {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(
-            unsafe_code,
-            reason = "the level proves that the instructions are available"
-        )]
-        // SAFETY: both levels exist only where AVX2 and FMA were detected.
-        Level::Avx2(_) | Level::Avx512(_) => unsafe {
-            avx::add_turned_products(x, turned, width, stride, sums)
-        },
-        _ => portable::add_turned_products(x, turned, width, stride, sums),
+) -> usize {
+    let mut parts = [[Lane::ZERO; S]; A];
+    // (By loops: `map` would be a call.)
+    let (count, mut panels) = (turned[0].len(), turned);
+    for s in 0..S {
+        panels[s] = &turned[s][..count];
     }
-}
-
-fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(
-            unsafe_code,
-            reason = "the level proves that the instructions are available"
-        )]
-        // SAFETY: both levels exist only where AVX2 was detected.
-        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::set_sums(eights, sums) },
-        _ => portable::set_sums(eights, sums),
+    for n in 0..count {
+        let factors: &[Lane; A] = x.row(n, x.stride)[first..]
+            .first_chunk()
+            .expect("A numbers");
+        for lane in 0..LANES {
+            for a in 0..A {
+                let factor = Lane::splat(factors[a].0[lane]);
+                for s in 0..S {
+                    parts[a][s] = factor.times_plus::<FUSED>(panels[s][n][lane], parts[a][s]);
+                }
+            }
+        }
     }
+    for a in 0..A {
+        add_row(&parts[a], &mut sums[(first + a) * stride..][..width]);
+    }
+    A
 }
 
 /// Transposes every tile of eight vectors: number n of vector m becomes number m of vector n.
@@ -121,42 +148,7 @@ fn add_row(vectors: &[Lane], row: &mut [f32]) {
 
 /// The same on any machine.
 mod portable {
-    use super::{LANES, Lane, Strided};
-
-    pub fn set_sums(eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
-        for (eight, sums) in eights.iter().zip(sums) {
-            *sums = of_each(eight).0;
-        }
-    }
-
-    pub fn add_turned_products<const S: usize>(
-        x: Strided,
-        turned: [&[[Lane; LANES]]; S],
-        width: usize,
-        stride: usize,
-        sums: &mut [f32],
-    ) {
-        for a in 0..x.stride {
-            let mut parts = [Lane::ZERO; S];
-            for n in 0..turned[0].len() {
-                let factors = x.row(n, x.stride)[a];
-                for lane in 0..LANES {
-                    for s in 0..S {
-                        parts[s] += turned[s][n][lane] * factors.0[lane];
-                    }
-                }
-            }
-            super::add_row(&parts, &mut sums[a * stride..][..width]);
-        }
-    }
-
-    /// Adds lanes half a vector apart, then a quarter, then neighbours.
-    fn of_each(eight: &[Lane; LANES]) -> Lane {
-        Lane(eight.map(|Lane(a)| {
-            let (even, odd) = ((a[0] + a[4]) + (a[2] + a[6]), (a[1] + a[5]) + (a[3] + a[7]));
-            even + odd
-        }))
-    }
+    use super::{LANES, Lane};
 
     pub fn transpose(tiles: &mut [[Lane; LANES]]) {
         for tile in tiles {
@@ -194,107 +186,6 @@ mod avx {
         unsafe {
             std::mem::transmute::<__m256, Lane>(vector)
         }
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub fn set_sums(eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
-        for (eight, sums) in eights.iter().zip(sums) {
-            *sums = lane(of_each(&eight.map(vector))).0;
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    pub fn add_turned_products<const S: usize>(
-        x: Strided,
-        turned: [&[[Lane; LANES]]; S],
-        width: usize,
-        stride: usize,
-        sums: &mut [f32],
-    ) {
-        let mut a = 0;
-        // As many as registers hold: with more of them, the compiler would broadcast from memory for every sum.
-        while a + 6 <= x.stride {
-            turned_tile::<6, S>(x, turned, a, (width, stride), sums);
-            a += 6;
-        }
-        if a + 4 <= x.stride {
-            turned_tile::<4, S>(x, turned, a, (width, stride), sums);
-            a += 4;
-        }
-        while a + 2 <= x.stride {
-            turned_tile::<2, S>(x, turned, a, (width, stride), sums);
-            a += 2;
-        }
-        if a < x.stride {
-            turned_tile::<1, S>(x, turned, a, (width, stride), sums);
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    #[inline]
-    fn turned_tile<const A: usize, const S: usize>(
-        x: Strided,
-        turned: [&[[Lane; LANES]]; S],
-        first: usize,
-        (width, stride): (usize, usize),
-        sums: &mut [f32],
-    ) {
-        let mut parts = [[_mm256_setzero_ps(); S]; A];
-        // (By loops: `map` would be a call.)
-        let (count, mut panels) = (turned[0].len(), turned);
-        for s in 0..S {
-            panels[s] = &turned[s][..count];
-        }
-        for n in 0..count {
-            let factors: &[Lane; A] = x.row(n, x.stride)[first..]
-                .first_chunk()
-                .expect("A numbers");
-            for lane in 0..LANES {
-                for a in 0..A {
-                    let factor = _mm256_broadcast_ss(&factors[a].0[lane]);
-                    for s in 0..S {
-                        let vector = vector(panels[s][n][lane]);
-                        parts[a][s] = _mm256_fmadd_ps(factor, vector, parts[a][s]);
-                    }
-                }
-            }
-        }
-        for a in 0..A {
-            let mut own = [Lane::ZERO; S];
-            for s in 0..S {
-                own[s] = lane(parts[a][s]);
-            }
-            super::add_row(&own, &mut sums[(first + a) * stride..][..width]);
-        }
-    }
-
-    /// Takes two vectors at a time: adds lanes half a vector apart, then a quarter, then neighbours.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn of_each(eight: &[__m256; LANES]) -> __m256 {
-        let zero = _mm256_setzero_ps();
-        let mut four = [zero; 4];
-        for n in 0..4 {
-            let (a, b) = (eight[n], eight[n + 4]);
-            let (low, high) = (
-                _mm256_permute2f128_ps::<0x20>(a, b),
-                _mm256_permute2f128_ps::<0x31>(a, b),
-            );
-            four[n] = _mm256_add_ps(low, high);
-        }
-        let mut two = [zero; 2];
-        for n in 0..2 {
-            let (a, b) = (four[n], four[n + 2]);
-            let (low, high) = (
-                _mm256_shuffle_ps::<0x44>(a, b),
-                _mm256_shuffle_ps::<0xee>(a, b),
-            );
-            two[n] = _mm256_add_ps(low, high);
-        }
-        let [a, b] = two;
-        let even = _mm256_blend_ps::<0xaa>(a, _mm256_moveldup_ps(b));
-        let odd = _mm256_blend_ps::<0xaa>(_mm256_movehdup_ps(a), b);
-        _mm256_add_ps(even, odd)
     }
 
     #[target_feature(enable = "avx2")]

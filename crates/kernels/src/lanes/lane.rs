@@ -149,17 +149,6 @@ impl Lane {
         x.exp2_in_range::<FUSED>()
     }
 
-    /// 2^x for x ≤ 126; zero for anything below −126. Relative error below 3·10⁻⁷.
-    #[inline(always)]
-    pub fn exp2_or_zero<const FUSED: bool>(self) -> Self {
-        let power = self.exp2_in_range::<FUSED>();
-        each_lane!(|lane| if self.0[lane] < -126.0 {
-            0.0
-        } else {
-            power.0[lane]
-        })
-    }
-
     /// 2^x; x is clamped to ±126. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_saturated<const FUSED: bool>(self) -> Self {

@@ -13,8 +13,8 @@ use super::transformer::{Layer, Transformer};
 pub const NARROW: usize = 8;
 
 /// Scores are bounded if none is beyond this, in units of ln 2: then a softmax need not know its largest
-/// score. A weight may be a product of two such powers, and still stays far from the limits of f32.
-pub const BOUNDED: f32 = 40.0;
+/// score. Sums of such powers, and what is divided by them, stay far from the limits of f32.
+pub const BOUNDED: f32 = 60.0;
 
 /// Largest number of symbols for which the first layer does without an exponential per pair although
 /// positions meet the query: it needs k² convolutions then.
@@ -127,7 +127,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "attention alone, without absolute or rotary positions, and heads × coordinates, summed over layers, at most \
+        when: "attention alone, without absolute or rotary positions or convolutions, and heads × coordinates, summed over layers, at most \
                width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
@@ -149,7 +149,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no absolute or rotary positions, dropout or interventions, and heads × (k − 1) at most the width; together \
+        when: "no absolute or rotary positions, convolutions, dropout or interventions, and heads × (k − 1) at most the width; together \
                with as many layers above it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
             let is_plain = !facts.dropping && facts.plan.is_empty();
@@ -170,8 +170,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::OneHot,
         name: "one-hot",
         module: "transformer/coordinates/one_hot",
-        when: "the first layer, with at most 4 symbols where positions meet the query; while scores are \
-               bounded (checked at every step)",
+        when: "the first layer, with at most 4 symbols where positions meet the query; while the range of \
+               scores is bounded (checked at every step)",
         applies: |facts| {
             let few = |shape: &Transformer| shape.states <= MOST_SYMBOLS_BY_QUERY;
             facts.layer == 0 && (facts.meets_key() || facts.transformer().is_some_and(few))
@@ -357,8 +357,9 @@ fn below_stream(shape: &Transformer) -> usize {
 /// stream itself.
 fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
     let relative = |layer: &Layer| {
-        let scheme = layer.attention.as_ref()?.scheme;
-        scheme.angle.is_none().then_some(scheme.relative)
+        let attention = layer.attention.as_ref()?;
+        let fits = attention.scheme.angle.is_none() && attention.convolution.is_none();
+        fits.then_some(attention.scheme.relative)
     };
     let first = relative(&shape.layers[0]);
     let alike = shape.layers[..layers]

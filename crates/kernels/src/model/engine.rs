@@ -1,8 +1,8 @@
 //! The interface that all engines share, and the code that runs them.
 //!
 //! An [`Engine`] computes a model over blocks of lanes. It works on parameters that it has prepared, in its
-//! own scratch buffers. Both are associated types, so that one engine's data cannot be handed to another. An
-//! [`Evaluate`] is an engine at given parameters, with its type erased.
+//! own scratch buffers. Both are associated types, so that one engine's data cannot be handed to another. A
+//! [`Compute`] is an engine with its type erased, with or without parameters.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -138,10 +138,11 @@ impl Forwarded<'_> {
     }
 }
 
-/// An engine with its scratch buffers: what a [`Model`](super::Model) holds, whichever engine it uses.
+/// An engine with its scratch buffers, whichever engine it is: what a [`Model`](super::Model) holds, without
+/// parameters, and an [`Evaluator`](super::Evaluator), at some.
 pub trait Compute: Debug + Send + Sync {
-    /// The engine at some parameters.
-    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate>;
+    /// The same engine and buffers at some parameters.
+    fn at(&self, params: &[f32]) -> Box<dyn Compute>;
     /// See [`Engine::gradient_len`].
     fn gradient_len(&self) -> usize;
     /// See [`Engine::multiplications`].
@@ -150,14 +151,13 @@ pub trait Compute: Debug + Send + Sync {
     fn scratch_bytes(&self) -> f64;
     /// The same of prepared parameters.
     fn prepared_bytes(&self) -> f64;
-}
-
-/// An engine at some parameters, whichever engine it is.
-pub trait Evaluate: Debug + Send + Sync {
-    /// Switches to other parameters.
-    fn set(&mut self, params: &[f32]);
     /// See [`Engine::means_len`].
     fn means_len(&self) -> usize;
+
+    // What follows needs parameters.
+
+    /// Switches to other parameters.
+    fn set(&mut self, params: &[f32]);
     /// See [`Engine::add_written`].
     fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]);
     /// See [`Engine::set_means`].
@@ -173,11 +173,11 @@ pub trait Evaluate: Debug + Send + Sync {
     fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]);
 }
 
-/// An engine and the scratch buffers that all its evaluators share.
+/// An engine, the scratch buffers that all handles of it share, and parameters once it has some.
 #[derive(Debug)]
-pub struct Workshop<E: Engine> {
-    engine: E,
-    pool: ScratchPool<Buffers<E::Scratch>>,
+pub struct Handle<E: Engine> {
+    shared: Arc<(E, ScratchPool<Buffers<E::Scratch>>)>,
+    prepared: Option<E::Prepared>,
 }
 
 /// Everything that a forward or gradient over one block writes to.
@@ -192,67 +192,37 @@ struct Buffers<S> {
     grads: Vec<Lane>,
 }
 
-impl<E: Engine> Workshop<E> {
-    /// An engine that has no buffers yet.
+impl<E: Engine> Handle<E> {
+    /// An engine without parameters, and without buffers yet.
     pub fn new(engine: E) -> Self {
         Self {
-            engine,
-            pool: ScratchPool::default(),
+            shared: Arc::new((engine, ScratchPool::default())),
+            prepared: None,
         }
+    }
+
+    fn engine(&self) -> &E {
+        &self.shared.0
+    }
+
+    fn prepared(&self) -> &E::Prepared {
+        self.prepared.as_ref().expect(PREPARED)
     }
 
     fn with_buffers<R>(&self, work: impl FnOnce(&mut Buffers<E::Scratch>) -> R) -> R {
         let new = || {
-            let [t, k] = self.engine.shape();
+            let [t, k] = self.engine().shape();
             let logits = vec![Lane::ZERO; t * k];
             Buffers {
-                scratch: self.engine.scratch(&mut Allocator::default()),
+                scratch: self.engine().scratch(&mut Allocator::default()),
                 d_logits: logits.clone(),
                 logits,
                 grads: Vec::new(),
             }
         };
-        self.pool.with(new, work)
-    }
-}
-
-impl<E: Engine> Compute for Workshop<E> {
-    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate> {
-        let mut prepared = self.engine.prepared(&mut Allocator::default());
-        self.engine.prepare(params, &mut prepared);
-        Box::new(Prepared {
-            workshop: self,
-            prepared,
-        })
+        self.shared.1.with(new, work)
     }
 
-    fn gradient_len(&self) -> usize {
-        self.engine.gradient_len()
-    }
-
-    fn multiplications(&self) -> usize {
-        self.engine.multiplications()
-    }
-
-    fn scratch_bytes(&self) -> f64 {
-        let [t, k] = self.engine.shape();
-        let logits = 2.0 * (t * k * size_of::<Lane>()) as f64;
-        logits + Allocator::count(|buffers| self.engine.scratch(buffers))
-    }
-
-    fn prepared_bytes(&self) -> f64 {
-        Allocator::count(|buffers| self.engine.prepared(buffers))
-    }
-}
-
-/// An engine at some parameters.
-#[derive(Debug)]
-struct Prepared<E: Engine> {
-    workshop: Arc<Workshop<E>>,
-    prepared: E::Prepared,
-}
-
-impl<E: Engine> Prepared<E> {
     /// Writes the gradient into `grads`, using the given buffers.
     fn gradient_in(
         &self,
@@ -261,46 +231,71 @@ impl<E: Engine> Prepared<E> {
         loss: LossRows,
         grads: BlockGradient,
     ) {
-        let engine = &self.workshop.engine;
-        let used = block.0.len() * engine.shape()[1];
+        let used = block.0.len() * self.engine().shape()[1];
         grads.summed.fill(0.0);
         grads.by_lane.fill(Lane::ZERO);
         let logits = (&mut buffers.logits[..used], &mut buffers.d_logits[..used]);
-        engine.gradient(
-            &self.prepared,
-            block,
-            &mut buffers.scratch,
-            logits,
-            loss,
-            grads,
-        );
+        let (engine, scratch) = (self.engine(), &mut buffers.scratch);
+        engine.gradient(self.prepared(), block, scratch, logits, loss, grads);
     }
 }
 
-impl<E: Engine> Evaluate for Prepared<E> {
-    fn set(&mut self, params: &[f32]) {
-        self.workshop.engine.prepare(params, &mut self.prepared);
+/// Why there are parameters.
+const PREPARED: &str = "only evaluators compute, and they have parameters";
+
+impl<E: Engine> Compute for Handle<E> {
+    fn at(&self, params: &[f32]) -> Box<dyn Compute> {
+        let mut prepared = self.engine().prepared(&mut Allocator::default());
+        self.engine().prepare(params, &mut prepared);
+        Box::new(Self {
+            shared: self.shared.clone(),
+            prepared: Some(prepared),
+        })
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.engine().gradient_len()
+    }
+
+    fn multiplications(&self) -> usize {
+        self.engine().multiplications()
+    }
+
+    fn scratch_bytes(&self) -> f64 {
+        let [t, k] = self.engine().shape();
+        let logits = 2.0 * (t * k * size_of::<Lane>()) as f64;
+        logits + Allocator::count(|buffers| self.engine().scratch(buffers))
+    }
+
+    fn prepared_bytes(&self) -> f64 {
+        Allocator::count(|buffers| self.engine().prepared(buffers))
     }
 
     fn means_len(&self) -> usize {
-        self.workshop.engine.means_len()
+        self.engine().means_len()
+    }
+
+    fn set(&mut self, params: &[f32]) {
+        let prepared = self.prepared.as_mut().expect(PREPARED);
+        self.shared.0.prepare(params, prepared);
     }
 
     fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]) {
-        let (engine, prepared) = (&self.workshop.engine, &self.prepared);
-        self.workshop.with_buffers(|buffers| {
-            engine.add_written(prepared, inputs, used, &mut buffers.scratch, sums);
+        self.with_buffers(|buffers| {
+            let scratch = &mut buffers.scratch;
+            (self.engine()).add_written(self.prepared(), inputs, used, scratch, sums);
         });
     }
 
     fn set_means(&mut self, means: &[f32]) {
-        self.workshop.engine.set_means(means, &mut self.prepared);
+        let prepared = self.prepared.as_mut().expect(PREPARED);
+        self.shared.0.set_means(means, prepared);
     }
 
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded)) {
-        let (engine, prepared, rows) = (&self.workshop.engine, &self.prepared, inputs.len());
+        let (engine, prepared, rows) = (self.engine(), self.prepared(), inputs.len());
         let k = engine.shape()[1];
-        self.workshop.with_buffers(|buffers| {
+        self.with_buffers(|buffers| {
             let logits = &mut buffers.logits[..rows * k];
             engine.forward(prepared, inputs, first, &mut buffers.scratch, logits);
             see(Forwarded {
@@ -315,14 +310,12 @@ impl<E: Engine> Evaluate for Prepared<E> {
             summed: &mut [],
             by_lane: grads,
         };
-        self.workshop
-            .with_buffers(|buffers| self.gradient_in(buffers, (inputs, None), loss, grads));
+        self.with_buffers(|buffers| self.gradient_in(buffers, (inputs, None), loss, grads));
     }
 
     fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]) {
-        self.workshop.with_buffers(|buffers| {
-            let engine = &self.workshop.engine;
-            let (summed, rest) = grads.split_at_mut(engine.summed_len());
+        self.with_buffers(|buffers| {
+            let (summed, rest) = grads.split_at_mut(self.engine().summed_len());
             let mut by_lane = std::mem::take(&mut buffers.grads);
             by_lane.resize(rest.len(), Lane::ZERO);
             let grads = BlockGradient {
@@ -330,13 +323,13 @@ impl<E: Engine> Evaluate for Prepared<E> {
                 by_lane: &mut by_lane,
             };
             self.gradient_in(buffers, block, loss, grads);
-            cross_lane::sum_lanes(engine.level(), &by_lane, rest);
+            cross_lane::sum_lanes(self.engine().level(), &by_lane, rest);
             buffers.grads = by_lane;
         });
     }
 
     fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]) {
-        let (engine, prepared) = (&self.workshop.engine, &mut self.prepared);
-        engine.pull_back(params, prepared, gradient, grads);
+        let prepared = self.prepared.as_mut().expect(PREPARED);
+        self.shared.0.pull_back(params, prepared, gradient, grads);
     }
 }

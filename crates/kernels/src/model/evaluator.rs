@@ -1,11 +1,9 @@
 //! A model at given parameters, ready to predict.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use super::activations::InputError;
-use super::engine::{Compute, Evaluate, Forwarded, InTraining, LossRows};
+use super::engine::{Compute, Forwarded, InTraining, LossRows};
 use super::{Array, Model};
 use crate::lanes::{LANES, Lane};
 use crate::tokens::TokenBlock;
@@ -30,7 +28,7 @@ pub struct Evaluator {
     length: usize,
     /// Whether interventions need the other sequences of a batch.
     needs_batch: bool,
-    inner: Box<dyn Evaluate>,
+    inner: Box<dyn Compute>,
 }
 
 impl Model {
@@ -51,21 +49,21 @@ impl Model {
     /// The same for parameters that are known to fit the model.
     #[doc(hidden)]
     pub fn at(&self, params: &[f32]) -> Evaluator {
-        self.computed_by(&self.evaluation, params)
+        self.computed_by(&*self.evaluation, params)
     }
 
     /// The same for gradients with dropout, where the model has it.
     #[doc(hidden)]
     pub fn in_training(&self, params: &[f32]) -> Evaluator {
-        self.computed_by(&self.training, params)
+        self.computed_by(&*self.training, params)
     }
 
-    fn computed_by(&self, engine: &Arc<dyn Compute>, params: &[f32]) -> Evaluator {
+    fn computed_by(&self, engine: &dyn Compute, params: &[f32]) -> Evaluator {
         Evaluator {
             states: self.states(),
             length: self.length(),
             needs_batch: self.needs_batch(),
-            inner: engine.clone().evaluator(params),
+            inner: engine.at(params),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Layout, Tensor};
+use super::layout::{Layout, Start, Tensor};
 use crate::{Invalid, require};
 
 /// Standard deviation of the initial weights.
@@ -50,7 +50,10 @@ impl InitStd {
             InitStd::Every(std) => return in_range("init_std", *std),
             InitStd::ByGroup(groups) => groups,
         };
-        let drawn = || layout.tensors().iter().filter(|tensor| is_drawn(tensor));
+        let drawn = || {
+            let drawn = layout.starts().filter(|(_, from)| *from == Start::Normal);
+            drawn.map(|(tensor, _)| tensor)
+        };
         for (group, &std) in groups {
             let field = field(group);
             in_range(&field, std)?;
@@ -100,11 +103,4 @@ fn field(group: &str) -> String {
         true => format!("init_std.\"{group}\""),
         false => format!("init_std.{group}"),
     }
-}
-
-/// Whether a tensor starts from random numbers: gains start at one, and biases at zero.
-pub(super) fn is_drawn(tensor: &Tensor) -> bool {
-    !["gain", "bias", "b_in", "b_out"]
-        .iter()
-        .any(|fixed| tensor.is_in(fixed))
 }

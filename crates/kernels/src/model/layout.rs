@@ -43,16 +43,38 @@ impl Tensor {
 /// The group of all tensors.
 const ALL: &str = "all";
 
+/// What the entries of a tensor are before training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Start {
+    /// Normal, with the standard deviation that the model is set to.
+    Normal,
+    /// All the same.
+    Constant(f32),
+}
+
 /// All tensors of a model, in the order of its flat vector.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     tensors: Vec<Tensor>,
+    starts: Vec<Start>,
 }
 
 impl Layout {
-    /// Appends a tensor and returns its place.
+    /// Appends a tensor that starts at random, and returns its place.
     #[doc(hidden)]
     pub fn push(&mut self, name: String, shape: &[usize], decays: bool) -> Range<usize> {
+        self.push_from(name, shape, decays, Start::Normal)
+    }
+
+    /// Appends a tensor and returns its place.
+    #[doc(hidden)]
+    pub fn push_from(
+        &mut self,
+        name: String,
+        shape: &[usize],
+        decays: bool,
+        from: Start,
+    ) -> Range<usize> {
         let start = self.len();
         let range = start..start + shape.iter().product::<usize>();
         self.tensors.push(Tensor {
@@ -61,6 +83,7 @@ impl Layout {
             range: range.clone(),
             decays,
         });
+        self.starts.push(from);
         range
     }
 
@@ -77,6 +100,11 @@ impl Layout {
     /// The tensors in order.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// The tensors in order, each with how it starts.
+    pub(super) fn starts(&self) -> impl Iterator<Item = (&Tensor, Start)> {
+        self.tensors.iter().zip(self.starts.iter().copied())
     }
 
     /// The tensors that `group` names; see [`Tensor::is_in`].

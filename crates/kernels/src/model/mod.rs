@@ -45,7 +45,7 @@ pub use transformer::Transformer;
 use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
-use self::engine::{Compute, Workshop};
+use self::engine::{Compute, Handle};
 use self::intervention::Plan;
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
@@ -87,15 +87,15 @@ fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<d
     match (kind, choice.engine) {
         (Kind::Minimal(shape), _) => {
             let engine = MinimalEngine::new(shape.clone(), level, plan);
-            Arc::new(Workshop::new(engine))
+            Arc::new(Handle::new(engine))
         }
         (Kind::Transformer(shape), Kernel::Coordinates) => {
             let engine = InCoordinates::new(shape.clone(), choice, level, plan);
-            Arc::new(Workshop::new(engine))
+            Arc::new(Handle::new(engine))
         }
         (Kind::Transformer(shape), _) => {
             let engine = Stream::new(shape.clone(), choice, level, plan);
-            Arc::new(Workshop::new(engine))
+            Arc::new(Handle::new(engine))
         }
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::block::{AttentionSpec, BlockSpec, Positions};
-use super::init_std::{InitStd, is_drawn};
+use super::init_std::InitStd;
+use super::layout::Start;
 use super::minimal::Minimal;
 use super::spec::{
     MinimalForm, MinimalSpec, MinimalStart, OutputProjection, TransformerSpec, TransformerStart,
@@ -80,7 +81,7 @@ pub(super) fn check_minimal(spec: &MinimalSpec) -> Result<(), Invalid> {
     )
 }
 
-/// Normal weights, one stream per tensor; gains one, biases zero.
+/// Every tensor as its block says: the same number everywhere, or normal weights, from one stream per tensor.
 fn random(shape: &Transformer, init_std: &InitStd, seed: u64) -> Vec<f32> {
     let address = Address {
         purpose: Purpose::Init,
@@ -88,16 +89,17 @@ fn random(shape: &Transformer, init_std: &InitStd, seed: u64) -> Vec<f32> {
         step: 0,
     };
     let mut params = vec![0.0; shape.layout.len()];
-    for (index, tensor) in shape.layout.tensors().iter().enumerate() {
+    for (index, (tensor, from)) in shape.layout.starts().enumerate() {
         let values = &mut params[tensor.range.clone()];
-        if is_drawn(tensor) {
-            let (mut rng, std) = (address.generator(index as u64), init_std.of(tensor));
-            for value in values {
-                let normal: f64 = StandardNormal.sample(&mut rng);
-                *value = (normal * std) as f32;
+        match from {
+            Start::Constant(value) => values.fill(value),
+            Start::Normal => {
+                let (mut rng, std) = (address.generator(index as u64), init_std.of(tensor));
+                for value in values {
+                    let normal: f64 = StandardNormal.sample(&mut rng);
+                    *value = (normal * std) as f32;
+                }
             }
-        } else if tensor.is_in("gain") {
-            values.fill(1.0);
         }
     }
     params

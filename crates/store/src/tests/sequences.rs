@@ -45,31 +45,6 @@ fn of_two_writers_that_start_at_once_one_runs() {
 }
 
 #[test]
-fn a_finished_run_is_extended_to_the_bytes_of_a_longer_one() {
-    let folder = TempDir::new().unwrap();
-    for (name, set) in [
-        ("all", "record.snapshots=100"),
-        ("few", "record.snapshots=3"),
-    ] {
-        let (short, long) = (
-            recipe(&[set, "train.steps=10"]),
-            recipe(&[set, "train.steps=20"]),
-        );
-        let (path, whole) = (
-            folder.path().join(name),
-            folder.path().join(format!("{name}-whole")),
-        );
-        complete(&whole, &long, How::New).unwrap();
-        complete(&path, &short, How::New).unwrap();
-        complete(&path, &long, How::Extend).unwrap();
-        assert_eq!(files(&path), files(&whole), "{name}");
-        let summary = RunFolder::finished(&path, &long).unwrap();
-        assert_eq!(summary.steps, 20);
-        assert!(RunFolder::finished(&path, &short).is_none());
-    }
-}
-
-#[test]
 fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
     let folder = TempDir::new().unwrap();
     let cosine = "train.schedule=cosine";

@@ -151,30 +151,3 @@ fn links_inside_a_folder_are_neither_read_nor_written_through() {
         complete(&linked, &recipe(&[]), How::New).unwrap();
     }
 }
-
-#[test]
-fn files_that_are_too_large_are_refused_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run");
-    complete(&path, &recipe(&[]), How::New).unwrap();
-    for name in [
-        "metrics.csv",
-        "summary.json",
-        "checkpoint.safetensors",
-        "recipe.toml",
-    ] {
-        let file = fs::OpenOptions::new().write(true).open(path.join(name));
-        file.unwrap().set_len(4 << 30).unwrap();
-        let read = RunFolder::open(&path).and_then(|run| {
-            run.summary()?;
-            run.history()?;
-            run.checkpoint()
-        });
-        let refused = read.unwrap_err().to_string();
-        assert!(
-            refused.contains(name) && refused.contains("has more than"),
-            "{refused}"
-        );
-        complete(&path, &recipe(&[]), How::Replace).unwrap();
-    }
-}

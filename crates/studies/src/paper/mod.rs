@@ -4,11 +4,19 @@ pub mod chapter;
 pub mod ledger;
 
 mod claims;
-mod experiments;
 mod figures;
 mod story;
 
-use crate::study::{Study, Text, Variant};
+use std::sync::LazyLock;
+
+use crate::experiment::Plan;
+use crate::study::{Study, Text, Variant, tables};
+
+/// The values of p for the interpolated priors, in the order of their experiments.
+const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+static EXPERIMENTS: LazyLock<Vec<Plan>> =
+    LazyLock::new(|| tables(include_str!("experiments.toml")));
 
 /// The paper as a study.
 pub static STUDY: Study = Study {
@@ -33,10 +41,10 @@ pub static STUDY: Study = Study {
                     steps",
         },
     ],
-    experiments: experiments::EXPERIMENTS,
+    experiments: &EXPERIMENTS,
     claims: &claims::CLAIMS,
     statistics: claims::STATISTICS,
-    figures: figures::FIGURES,
+    figures: &figures::FIGURES,
     first_seed: 1000,
     text: Text {
         lead: story::lead,

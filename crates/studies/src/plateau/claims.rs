@@ -15,23 +15,13 @@ pub static CLAIMS: LazyLock<Vec<Claim>> =
     LazyLock::new(|| Claim::all_in(include_str!("claims.toml"), &[]));
 
 pub const STATISTICS: &[&[Statistic]] = &[&[
-    Statistic::new(
-        "gap closed",
-        "fraction of the gap to bigrams closed at the end, over that of the same seed without \
-         the clamp",
-        Experiments(|of| over_free(of, closed)),
-    ),
-    Statistic::new(
+    Statistic("gap closed", Experiments(|of| over_free(of, closed))),
+    Statistic(
         "time to look back",
-        "step at which layer 1 gives a quarter of its attention to the previous token, with \
-         layer 2 at its final weights from the start; over that of the same seed without",
         Experiments(|of| over_free(of, looks_back)),
     ),
-    Statistic::new(
+    Statistic(
         "transition by dose",
-        "rank correlation, by seed, of the fraction of layer 2's final weights at the start \
-         (0, a half, 1; with two states of the text's model also a quarter and three quarters) \
-         and the step of the transition",
         Experiments(|of| {
             let doses: &[f64] = match of.len() {
                 5 => &[0.0, 0.25, 0.5, 0.75, 1.0],
@@ -41,60 +31,40 @@ pub const STATISTICS: &[&[Statistic]] = &[&[
             trend(of, doses, |run| Some(transition(run).unwrap_or(f64::MAX)))
         }),
     ),
-    Statistic::new(
-        "recovery",
-        "steps to come half way back to bigrams, over those from the start to the transition",
-        WithModel(recovery),
-    ),
-    Statistic::new(
-        "gradient error",
-        "distance between the gradient that one step of 16,384 sequences took and the exact \
-         one, over the size of the exact one",
-        Experiments(|of| gradient_error(of[0])),
-    ),
-    Statistic::new(
+    Statistic("recovery", WithModel(recovery)),
+    Statistic("gradient error", Experiments(|of| gradient_error(of[0]))),
+    Statistic(
         "Gumbel against a normal law",
-        GUMBEL_WINS,
         Experiments(|of| gumbel_wins(of[0], true)),
     ),
-    Statistic::new(
+    Statistic(
         "Gumbel against a lognormal law",
-        GUMBEL_WINS,
         Experiments(|of| gumbel_wins(of[0], false)),
     ),
-    Statistic::new(
-        "head forms",
-        "share of runs whose head forms: at the end, at least 0.75 of the gap to bigrams is \
-         closed",
-        Share(formed),
-    ),
-    Statistic::new(
+    Statistic("head forms", Share(formed)),
+    Statistic(
         "time of the transition",
-        "step of the transition (loss half way from the unigram to the bigram strategy's) over \
-         that of the same seed without the intervention",
         Experiments(|of| over_free(of, transition)),
     ),
-    Statistic::new(
-        "remaining wait",
-        "steps from the intervention, 200 after the onset of unigrams took effect, to the \
-         transition; over those of the same seed without the intervention",
-        Experiments(remaining_wait),
+    Statistic("remaining wait", Experiments(remaining_wait)),
+    Statistic(
+        EARLY_QUANTITIES[0].label,
+        Experiments(|of| explained(of[0], EARLY_QUANTITIES[0].of)),
     ),
-    explains::<0>(),
-    explains::<1>(),
-    explains::<2>(),
-    explains::<3>(),
-    explains::<4>(),
+    Statistic(
+        EARLY_QUANTITIES[1].label,
+        Experiments(|of| explained(of[0], EARLY_QUANTITIES[1].of)),
+    ),
+    Statistic(
+        EARLY_QUANTITIES[2].label,
+        Experiments(|of| explained(of[0], EARLY_QUANTITIES[2].of)),
+    ),
+    Statistic(
+        EARLY_QUANTITIES[3].label,
+        Experiments(|of| explained(of[0], EARLY_QUANTITIES[3].of)),
+    ),
+    Statistic(
+        EARLY_QUANTITIES[4].label,
+        Experiments(|of| explained(of[0], EARLY_QUANTITIES[4].of)),
+    ),
 ]];
-
-const GUMBEL_WINS: &str =
-    "share of groups of 50 runs to whose transition times a Gumbel law gives the larger likelihood";
-
-/// What an early quantity tells of the transition.
-const fn explains<const EARLY: usize>() -> Statistic {
-    Statistic::new(
-        EARLY_QUANTITIES[EARLY].label,
-        "share of the variance of the ranks of transition times that it explains, in groups of 50 runs",
-        Experiments(|of| explained(of[0], EARLY_QUANTITIES[EARLY].of)),
-    )
-}

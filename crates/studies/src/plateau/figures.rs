@@ -1,83 +1,35 @@
 //! The study's figures, drawn from the trained models.
 
+use std::sync::LazyLock;
+
 use induct::measure::{COPY_STRENGTH, KL_TRUTH, PREVIOUS_TOKEN};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series, Value};
 
 use super::measures::{EARLY_QUANTITIES, closed, explained, formed, looks_back, onset, transition};
 use crate::curves;
-use crate::figure::{Illustration, StudyFigure};
+use crate::figure::{Draw, Illustration, StudyFigure};
 use crate::gumbel::Gumbel;
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measurement};
 
 /// All figures, by number.
-pub static FIGURES: &[StudyFigure] = &[
-    StudyFigure {
-        number: 1,
-        id: "clamped",
-        title: "Layer 1 clamped to the previous token",
-        ours: true,
-        needs: &["plateau-{two,three,released,released-three}{,-clamped}"],
-        draw: |results| beside(results, "-clamped", "clamped", CLAMPED),
-    },
-    StudyFigure {
-        number: 2,
-        id: "dose",
-        title: "Layer 2 started part of the way to its final weights",
-        ours: true,
-        needs: &[
-            "plateau-two{,-dose-0.25,-dose-0.5,-dose-0.75,-dose-1.0}",
-            "plateau-{three,released}{,-dose-0.5,-dose-1.0}",
-        ],
-        draw: dose,
-    },
-    StudyFigure {
-        number: 3,
-        id: "window",
-        title: "Layers frozen for some steps: does the head form, and who copies?",
-        ours: true,
-        needs: &[
-            "plateau-two",
-            "plateau-two-freeze-{1,2}-{0-25,0-50,0-100,0-200,0-400,50-150,100-200,200-400,400-800,800-1600}",
-            "plateau-two-{freeze-both,freeze-values,freeze-scores}",
-            "plateau-two-{rescued-by-reset,rescued-by-block,blocked}",
-            "plateau-{three,released}-freeze-{1,2}-{0-100,0-400,400-800}",
-        ],
-        draw: window,
-    },
-    StudyFigure {
-        number: 4,
-        id: "without-uniform",
-        title: "Without the uniform part of layer 2's attention",
-        ours: true,
-        needs: &["plateau-{two,three,released,released-three}{,-without-uniform}"],
-        draw: |results| beside(results, "-without-uniform", "without", WITHOUT),
-    },
-    StudyFigure {
-        number: 5,
-        id: "swapped",
-        title: "On the plateau: layers set back, or given their final weights",
-        ours: true,
-        needs: &["plateau-{two,three,released}{,-matching-reset,-first-final,-second-final}"],
-        draw: swapped,
-    },
-    StudyFigure {
-        number: 6,
-        id: "minimal",
-        title: "The minimal model, free and with M clamped to the previous token",
-        ours: true,
-        needs: &["minimal", "plateau-minimal-clamped"],
-        draw: minimal,
-    },
-    StudyFigure {
-        number: 7,
-        id: "times",
-        title: "Transition times, and what tells them early",
-        ours: true,
-        needs: &["plateau-times"],
-        draw: times,
-    },
+pub static FIGURES: LazyLock<Vec<StudyFigure>> =
+    LazyLock::new(|| StudyFigure::all_in(include_str!("figures.toml"), DRAW));
+
+/// How each is drawn.
+const DRAW: &[(&str, Draw)] = &[
+    ("clamped", |results| {
+        beside(results, "-clamped", "clamped", CLAMPED)
+    }),
+    ("dose", dose),
+    ("window", window),
+    ("without-uniform", |results| {
+        beside(results, "-without-uniform", "without", WITHOUT)
+    }),
+    ("swapped", swapped),
+    ("minimal", minimal),
+    ("times", times),
 ];
 
 /// A transformer of the study: the start of its experiments' names, and a title.

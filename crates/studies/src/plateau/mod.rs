@@ -1,7 +1,6 @@
 //! What is the plateau made of? Models taken apart while they learn, by interventions.
 
 mod claims;
-mod experiments;
 mod figures;
 mod measures;
 mod story;
@@ -10,11 +9,15 @@ use std::sync::LazyLock;
 
 use induct::catalogue::Setting;
 
-use crate::study::{Study, Text, Variant};
+use crate::experiment::Plan;
+use crate::study::{Study, Text, Variant, tables};
 
 /// The settings of the study that are not in the catalogue.
 pub static SETTINGS: LazyLock<Vec<Setting>> =
     LazyLock::new(|| Setting::all_in(include_str!("settings.toml")));
+
+static EXPERIMENTS: LazyLock<Vec<Plan>> =
+    LazyLock::new(|| tables(include_str!("experiments.toml")));
 
 /// The study of the plateau.
 pub static STUDY: Study = Study {
@@ -32,10 +35,10 @@ pub static STUDY: Study = Study {
                     query, a projection after every head, uniform starts; at a rate of 5e-4, 4,000 steps",
         },
     ],
-    experiments: experiments::EXPERIMENTS,
+    experiments: &EXPERIMENTS,
     claims: &claims::CLAIMS,
     statistics: claims::STATISTICS,
-    figures: figures::FIGURES,
+    figures: &figures::FIGURES,
     first_seed: 3000,
     text: Text {
         lead: story::lead,

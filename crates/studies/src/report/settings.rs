@@ -8,27 +8,13 @@ use crate::html::prose;
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 
-const COLUMNS: [&str; 13] = [
-    "experiment",
-    "what",
-    "variant",
-    "k",
-    "n",
-    "t",
-    "heads",
-    "d",
-    "rate",
-    "batch",
-    "steps",
-    "seeds",
-    "s",
-];
+const COLUMNS: &str = "experiment what variant k n t heads d rate batch steps seeds s";
 
 /// Every experiment with the main numbers of its recipe.
 pub(super) fn section(results: &Results) -> Markup {
     let table = html! {
         table.experiments {
-            thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
+            thead { tr { @for name in COLUMNS.split(' ') { th scope="col" { (name) } } } }
             tbody { @for trained in results.all() { (row(trained)) } }
         }
     };

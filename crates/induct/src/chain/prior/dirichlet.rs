@@ -27,30 +27,24 @@ pub struct Iid {
     pub alpha: Alpha,
 }
 
-impl Settings for Dirichlet {
-    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
-        self.alpha.resolve(states).map(|_| ())
-    }
+macro_rules! settings {
+    ($kind:ident, $shared:literal) => {
+        impl Settings for $kind {
+            fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+                self.alpha.resolve(states).map(|_| ())
+            }
 
-    fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        prepare(&self.alpha, states, false)
-    }
+            fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+                let rows = Rows::new(&self.alpha, states)?;
+                let shared = $shared;
+                Ok(Arc::new(DirichletRows { rows, shared }))
+            }
+        }
+    };
 }
 
-impl Settings for Iid {
-    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
-        self.alpha.resolve(states).map(|_| ())
-    }
-
-    fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        prepare(&self.alpha, states, true)
-    }
-}
-
-fn prepare(alpha: &Alpha, states: usize, shared: bool) -> Result<Arc<dyn Prior>, Invalid> {
-    let rows = Rows::new(alpha, states)?;
-    Ok(Arc::new(DirichletRows { rows, shared }))
-}
+settings!(Dirichlet, false);
+settings!(Iid, true);
 
 #[derive(Debug)]
 struct DirichletRows {

@@ -17,10 +17,6 @@ use crate::chain::Generator;
 pub struct DoublyStochastic {}
 
 impl Settings for DoublyStochastic {
-    fn check(&self, _: usize, _: usize) -> Result<(), Invalid> {
-        Ok(())
-    }
-
     fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
         Ok(Arc::new(self.clone()))
     }

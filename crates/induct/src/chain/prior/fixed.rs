@@ -35,16 +35,3 @@ impl Settings for Fixed {
         Ok(Arc::new(TablePool { tables }))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::checks::{draws, prior};
-
-    #[test]
-    fn every_draw_is_the_table() {
-        let prior = prior("'fixed', table = [[0.25, 0.75], [0.5, 0.5]]", 2, 2);
-        for table in draws(&prior, 5) {
-            assert!(table.rows().eq([[0.25, 0.75], [0.5, 0.5]]));
-        }
-    }
-}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Settings, two_states};
-use super::{Draft, Law, Prior};
+use super::{Draft, Prior};
 use crate::chain::{Generator, open_interval, open_unit};
 use crate::{Invalid, require};
 
@@ -44,10 +44,6 @@ impl Prior for Interpolated {
             .first_rows_mut(2)
             .copy_from_slice(&[a, 1.0 - a, b, 1.0 - b]);
         table.repeat_first_rows(2);
-    }
-
-    fn law(&self) -> Law<'_> {
-        Law::Interpolated { p: self.p }
     }
 }
 

@@ -16,11 +16,6 @@ pub enum Law<'a> {
     Iid(&'a Rows),
     /// Uniform over the Birkhoff polytope.
     DoublyStochastic,
-    /// As in the paper's appendix on interpolated distributions; two states.
-    Interpolated {
-        /// From 0 to 1.
-        p: f64,
-    },
     /// a = b ~ U(½−ε, ½+ε); two states.
     Symmetric {
         /// Half the width.
@@ -52,7 +47,7 @@ impl Law<'_> {
                 format!("rows of {} symbols", rows.alpha().len()),
                 format!("rows of the task's {states} symbols"),
             ),
-            Law::Interpolated { .. } | Law::Symmetric { .. } => (
+            Law::Symmetric { .. } => (
                 states == 2,
                 format!("{self:?} with {states} states"),
                 "a law over tables of 2 states, with a task of 2 states".to_owned(),

@@ -50,42 +50,7 @@ use crate::chain::Generator;
 /// A prior over chains: a way to draw transition tables.
 ///
 /// Only [`draw`](Prior::draw) must be implemented. A prior from another crate enters a recipe as
-/// [`PriorSpec::Custom`], under its own name:
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use induct::Custom;
-/// use induct::chain::{Draft, Generator, Prior, PriorSpec, open_interval};
-/// use induct::recipe::Recipe;
-/// use induct::train::Trainer;
-///
-/// /// Chains that stay where they are, with a probability drawn from an interval.
-/// #[derive(Debug)]
-/// struct Sticky {
-///     least: f64,
-/// }
-///
-/// impl Prior for Sticky {
-///     fn draw(&self, rng: &mut Generator, table: &mut Draft) {
-///         let states = table.states();
-///         let stay = open_interval(rng, self.least, 1.0);
-///         for context in 0..table.contexts() {
-///             let row = table.row_mut(context);
-///             row.fill((1.0 - stay) / (states - 1) as f64);
-///             // The last symbol of a context is its least significant digit.
-///             row[context % states] = stay;
-///         }
-///     }
-/// }
-///
-/// let sticky = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky { least: 0.8 }));
-/// let mut recipe = Recipe::default();
-/// recipe.task.prior = PriorSpec::Custom(sticky.with("least", 0.8));
-/// let loss = Trainer::new(&recipe)?.advance()?;
-/// assert!((loss - 2.0_f64.ln()).abs() < 0.01);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// [`PriorSpec::Custom`], under its own name: `examples/custom_prior.rs` is a complete program.
 pub trait Prior: Debug + Send + Sync {
     /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as the
     /// prior knows it; the caller prepends the path to the prior.

@@ -41,10 +41,6 @@ impl Value for Alpha {
 
 impl Alpha {
     /// One concentration per symbol, if all are positive and there are `states` of them.
-    ///
-    /// # Errors
-    ///
-    /// If any is not positive, or their number is wrong.
     pub fn resolve(&self, states: usize) -> Result<Vec<f64>, Invalid> {
         let alpha = match self {
             Alpha::Scalar(value) => vec![*value; states],
@@ -78,10 +74,6 @@ pub struct Rows {
 
 impl Rows {
     /// Rows of `states` symbols with concentration `alpha`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Alpha::resolve`].
     pub fn new(alpha: &Alpha, states: usize) -> Result<Self, Invalid> {
         let alpha = alpha.resolve(states)?;
         let boosted = if alpha.iter().all(|&a| a == 1.0) {

@@ -120,10 +120,6 @@ impl TaskPrior {
     /// # Errors
     ///
     /// If a prior from another crate draws something that is not a chain; the built-in kinds never do.
-    ///
-    /// # Panics
-    ///
-    /// If the table has a different k or n.
     pub fn draw(
         &self,
         rng: &mut Generator,
@@ -138,10 +134,6 @@ impl TaskPrior {
     }
 
     /// `count` tables; table `i` is drawn from stream `i` of `address`.
-    ///
-    /// # Errors
-    ///
-    /// As [`draw`](Self::draw).
     pub fn draw_many(
         &self,
         count: usize,

@@ -200,22 +200,8 @@ leveled!(
     }
 );
 
-/// Mean attention of every head on a target pattern, as a measure: a name, a meaning and the pattern.
-///
-/// ```
-/// use induct::measure::{AttentionOn, Context, CustomMeasure};
-/// use induct::recipe::Recipe;
-///
-/// let two_back = AttentionOn {
-///     name: "two_back".into(),
-///     meaning: "mean attention two positions back".into(),
-///     pattern: |context: &Context, j: usize| j + 2 == context.position(),
-/// };
-/// let mut recipe = Recipe::default();
-/// recipe.record.custom_measures.push(CustomMeasure::new(two_back, &[]));
-/// recipe.check()?;
-/// # Ok::<(), induct::Invalid>(())
-/// ```
+/// Mean attention of every head on a target pattern, as a measure: a name, a meaning and the pattern. See
+/// `examples/custom_measure.rs`.
 #[derive(Clone)]
 pub struct AttentionOn<P> {
     /// The last part of its columns' names: `layers.0.heads.0.NAME`.

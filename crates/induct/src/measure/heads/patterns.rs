@@ -4,14 +4,29 @@ use super::{AttentionRow, Context, HeadScore, LANES, Pattern, SHARE, Sequences};
 use crate::measure::{BuiltIn, NON_NEGATIVE, Reading};
 use crate::model::Target;
 
-/// Attention on the previous position.
-pub static PREVIOUS_TOKEN: BuiltIn = BuiltIn {
-    name: "previous_token",
-    meaning: "mean attention on the previous position",
-    unit: "share",
-    range: SHARE,
-    reading: Reading::Head(&PreviousToken),
-};
+measures! {
+    PREVIOUS_TOKEN: "previous_token" in "share", SHARE,
+        "mean attention on the previous position",
+        Head(&PreviousToken);
+
+    INDUCTION: "induction" in "share", SHARE,
+        "mean attention on positions whose predecessor equals the current symbol, over positions that \
+         have such a one",
+        Head(&Induction);
+
+    SAME_TOKEN: "same_token" in "share", SHARE,
+        "mean attention on positions with the current symbol, the current position included",
+        Head(&SameToken);
+
+    NGRAM_MATCH: "ngram_match" in "share", SHARE,
+        "mean attention on positions whose n−1 predecessors equal the last n−1 symbols, over positions \
+         that have such a one; for n = 2 the same as induction",
+        Head(&NgramMatch);
+
+    ENTROPY: "entropy" in "nats", NON_NEGATIVE,
+        "mean entropy of the attention pattern",
+        Head(&Entropy);
+}
 
 /// j = i − 1.
 #[derive(Clone, Copy, Debug)]
@@ -31,16 +46,6 @@ impl Pattern for PreviousToken {
     }
 }
 
-/// Attention on what followed the current symbol earlier.
-pub static INDUCTION: BuiltIn = BuiltIn {
-    name: "induction",
-    meaning: "mean attention on positions whose predecessor equals the current symbol, over positions \
-              that have such a one",
-    unit: "share",
-    range: SHARE,
-    reading: Reading::Head(&Induction),
-};
-
 /// Positions that followed an earlier occurrence of the current symbol: x_{j−1} = x_i.
 #[derive(Clone, Copy, Debug)]
 pub struct Induction;
@@ -58,15 +63,6 @@ impl Pattern for Induction {
         sequences.rows_with_repeated_context(1)
     }
 }
-
-/// Attention on the current symbol.
-pub static SAME_TOKEN: BuiltIn = BuiltIn {
-    name: "same_token",
-    meaning: "mean attention on positions with the current symbol, the current position included",
-    unit: "share",
-    range: SHARE,
-    reading: Reading::Head(&SameToken),
-};
 
 /// Positions with the current symbol, the current one included: x_j = x_i.
 #[derive(Clone, Copy, Debug)]
@@ -86,16 +82,6 @@ impl Pattern for SameToken {
     }
 }
 
-/// Attention on what followed the current context earlier.
-pub static NGRAM_MATCH: BuiltIn = BuiltIn {
-    name: "ngram_match",
-    meaning: "mean attention on positions whose n−1 predecessors equal the last n−1 symbols, over \
-              positions that have such a one; for n = 2 the same as induction",
-    unit: "share",
-    range: SHARE,
-    reading: Reading::Head(&NgramMatch),
-};
-
 /// Positions that followed an earlier occurrence of the last n−1 symbols. A context that would reach before
 /// the first symbol has no match.
 #[derive(Clone, Copy, Debug)]
@@ -107,34 +93,10 @@ impl Pattern for NgramMatch {
         j >= length && symbols[j - length..].starts_with(&symbols[symbols.len() - length..])
     }
 
-    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
-        let (i, symbols) = (row.position(), &row.sequences.side_by_side);
-        let context = row.sequences.ngram - 1;
-        let mut mass = [0.0_f32; LANES];
-        for j in context.min(i + 1)..=i {
-            for lane in 0..LANES {
-                let same = |back: usize| symbols[j - 1 - back].0[lane] == symbols[i - back].0[lane];
-                if (0..context).all(same) {
-                    mass[lane] += row.weights[j].0[lane];
-                }
-            }
-        }
-        mass
-    }
-
     fn rows_with_target(&self, sequences: &Sequences) -> usize {
         sequences.rows_with_repeated_context(sequences.ngram - 1)
     }
 }
-
-/// Entropy of attention.
-pub static ENTROPY: BuiltIn = BuiltIn {
-    name: "entropy",
-    meaning: "mean entropy of the attention pattern",
-    unit: "nats",
-    range: NON_NEGATIVE,
-    reading: Reading::Head(&Entropy),
-};
 
 /// −Σ_j A_ij ln A_ij.
 #[derive(Clone, Copy, Debug)]

@@ -99,10 +99,6 @@ struct Answer {
 
 impl UnigramAndCurrent {
     /// Defined for n = 2 and Dirichlet rows: of two states, or of three with α = 1.
-    ///
-    /// # Errors
-    ///
-    /// If the prior is a different one.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
         let stationary = prior.start().is_stationary();
         let method = match *concentrations(prior)? {

@@ -8,7 +8,7 @@ use crate::Invalid;
 use crate::lanes::{Lane, Level};
 use crate::model::dropout::DropoutKeys;
 use crate::model::intervention::{Pattern, Plan, Port};
-use crate::model::layout::Layout;
+use crate::model::layout::{Layout, Start};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::ops::attention::clamped::Table;
 use crate::model::ops::dropout::{Mask, Rate};
@@ -20,7 +20,9 @@ use crate::scratch::Allocator;
 /// A kind of block with its settings.
 pub trait Design: Debug + Send + Sync {
     /// Whether a row of its output depends on other rows of the stream. It begins a layer then.
-    fn gathers(&self) -> bool;
+    fn gathers(&self) -> bool {
+        true
+    }
 
     /// How it meets the stream.
     fn ports(&self) -> Ports;
@@ -69,7 +71,7 @@ pub trait BlockPass: Debug + Send {
     fn gather(&mut self, _c: Context, _rows: usize) {}
 
     /// Computes some rows, up to what is written.
-    fn forward(&mut self, c: Context, rows: Range<usize>);
+    fn forward(&mut self, _c: Context, _rows: Range<usize>) {}
 
     /// Sets `out` to `base`, if there is one, plus what source number `source` writes in some rows; what all write if
     /// there is no number.
@@ -103,7 +105,7 @@ pub trait BlockPass: Debug + Send {
     fn gather_backward(&mut self, _c: Context, _rows: usize, _grads: &mut [f32]) {}
 
     /// The backward of [`read`](Self::read).
-    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack);
+    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: &mut ReadBack);
 
     /// Shows the pattern of every head in the last forward of `rows` rows.
     fn show(&self, _c: Context, _rows: usize, _probe: AttnProbe) {}
@@ -114,18 +116,17 @@ pub trait BlockPass: Debug + Send {
 pub struct ReadBack<'a> {
     /// What it saw, [rows, d].
     pub x: &'a [Lane],
-    /// The gradient of that.
-    pub dx: &'a mut [Lane],
-    /// What to do with it.
-    pub update: Update,
+    /// The gradient of that; see [`dx`](Self::dx).
+    pub(in crate::model) dx: &'a mut [Lane],
+    pub(in crate::model) update: Update,
     /// The gradient of the whole model's parameters, to which that of the block's is added.
     pub grads: &'a mut [f32],
 }
 
 impl ReadBack<'_> {
-    /// y = x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, for a tensor W of [d, n].
+    /// y = x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy, for a tensor W of [d, n].
     pub fn product(
-        self,
+        &mut self,
         level: Level,
         weights: &[f32],
         place: &Range<usize>,
@@ -133,7 +134,7 @@ impl ReadBack<'_> {
         dy: &[Lane],
     ) {
         let w = &weights[place.clone()];
-        match self.update {
+        match std::mem::replace(&mut self.update, Update::Accumulate) {
             Update::Accumulate => {
                 linear::input_backward(level, w, (d, w.len() / d), 0, dy, self.dx);
             }
@@ -141,28 +142,49 @@ impl ReadBack<'_> {
         }
         linear::add_weight_gradient(level, self.x, dy, d, &mut self.grads[place.clone()]);
     }
+
+    /// The gradient of what was read, to add to.
+    pub fn dx(&mut self) -> &mut [Lane] {
+        if std::mem::replace(&mut self.update, Update::Accumulate) == Update::Overwrite {
+            self.dx.fill(Lane::ZERO);
+        }
+        self.dx
+    }
 }
 
 /// Whether a gradient is added to what is there, or is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
+pub(in crate::model) enum Update {
     Accumulate,
     Overwrite,
 }
 
 /// How a block meets the stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ports {
     /// The name of its norm, if the model has norms: `attn_norm`.
-    pub norm: &'static str,
+    pub norm: String,
     /// The names of its readers.
-    pub readers: &'static [&'static str],
+    pub readers: Vec<&'static str>,
     /// The name of its sources: `heads`, one for each head, or `mlp`.
     pub sources: &'static str,
     /// What they write, as an activation: `head_out`.
-    pub output: &'static str,
+    pub output: String,
     /// Number of heads: each has a pattern and is a source of its own. A block without heads is one source.
     pub heads: usize,
+}
+
+impl Ports {
+    /// Of a block without heads that reads and writes under one name: `mlp`, with `mlp_norm` and `mlp_out`.
+    pub fn single(name: &'static str) -> Self {
+        Self {
+            norm: format!("{name}_norm"),
+            readers: vec![name],
+            sources: name,
+            output: format!("{name}_out"),
+            heads: 0,
+        }
+    }
 }
 
 /// A block in its place.
@@ -218,16 +240,24 @@ pub struct Tensors<'a> {
 }
 
 impl Tensors<'_> {
-    /// Adds a tensor of this block, and returns its place. Random weights start it; names that end in `gain`
-    /// start at one, and in `bias`, `b_in` or `b_out` at zero. Weight decay applies to matrices that multiply
-    /// activations.
+    /// Adds a tensor of this block that starts from random weights, and returns its place. Weight decay applies to
+    /// matrices that multiply activations.
     pub fn add(&mut self, name: &str, shape: &[usize], decays: bool) -> Range<usize> {
+        self.push(name, shape, decays, Start::Normal)
+    }
+
+    /// Adds a tensor that starts at one number, such as a gain or a bias, and returns its place. It does not decay.
+    pub fn add_constant(&mut self, name: &str, shape: &[usize], start: f32) -> Range<usize> {
+        self.push(name, shape, false, Start::Constant(start))
+    }
+
+    fn push(&mut self, name: &str, shape: &[usize], decays: bool, from: Start) -> Range<usize> {
         let name = match (self.copy, name.split_once('.')) {
             (copy @ 1.., Some((part, rest))) => format!("{part}.{copy}.{rest}"),
             _ => name.to_owned(),
         };
         let name = format!("layers.{}.{name}", self.layer);
-        self.layout.push(name, shape, decays)
+        self.layout.push_from(name, shape, decays, from)
     }
 }
 

@@ -30,13 +30,7 @@ impl Design for MlpSpec {
     }
 
     fn ports(&self) -> Ports {
-        Ports {
-            norm: "mlp_norm",
-            readers: &["mlp"],
-            sources: "mlp",
-            output: "mlp_out",
-            heads: 0,
-        }
+        Ports::single("mlp")
     }
 
     fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid> {
@@ -49,9 +43,9 @@ impl Design for MlpSpec {
             length: tensors.length,
             width: d,
             w_in: tensors.add("mlp.W_in", &[d, wide], true),
-            b_in: tensors.add("mlp.b_in", &[wide], false),
+            b_in: tensors.add_constant("mlp.b_in", &[wide], 0.0),
             w_out: tensors.add("mlp.W_out", &[wide, d], true),
-            b_out: tensors.add("mlp.b_out", &[d], false),
+            b_out: tensors.add_constant("mlp.b_out", &[d], 0.0),
         }))
     }
 }
@@ -174,7 +168,13 @@ impl BlockPass for MlpPass {
         linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
     }
 
-    fn read_backward(&mut self, c: Context, _reader: usize, rows: Range<usize>, back: ReadBack) {
+    fn read_backward(
+        &mut self,
+        c: Context,
+        _reader: usize,
+        rows: Range<usize>,
+        back: &mut ReadBack,
+    ) {
         let d_hidden = &self.d_hidden[..rows.len() * self.mlp.b_in.len()];
         back.product(c.level, c.weights, &self.mlp.w_in, self.mlp.width, d_hidden);
     }

@@ -12,12 +12,18 @@
 //! To add a kind, write its file and name it in the two lists below.
 
 mod attention;
+mod convolution;
 mod design;
+mod mamba;
 mod mlp;
+mod simple;
 
 pub use self::attention::{Attention, AttentionSpec, Positions};
+pub use self::convolution::{Convolution, ConvolutionSpec};
 pub use self::design::*;
+pub use self::mamba::{Mamba, MambaSpec};
 pub use self::mlp::{Mlp, MlpSpec};
+pub use self::simple::{Simple, SimplePass};
 pub use super::ops::attention::fast::GROUP;
 pub use crate::scratch::Allocator;
 
@@ -67,4 +73,6 @@ macro_rules! blocks {
 blocks! {
     Attention = "attention", AttentionSpec;
     Mlp = "mlp", MlpSpec;
+    Convolution = "convolution", ConvolutionSpec;
+    Mamba = "mamba", MambaSpec;
 }

@@ -12,3 +12,7 @@ pub mod gelu;
 pub mod layer_norm;
 pub mod linear;
 pub mod relu;
+pub mod scan;
+pub mod short_convolution;
+pub mod silu;
+pub mod softplus;

@@ -18,6 +18,45 @@ pub fn relu(x: Value) -> Value {
     x.each(|x| x.max(0.0), |x| if x > 0.0 { 1.0 } else { 0.0 })
 }
 
+/// y = x / (1 + e^−x)
+pub fn silu(x: Value) -> Value {
+    let share = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let of_share = move |x: f64| share(x) * (1.0 - share(x));
+    x.each_times(x.each(share, of_share))
+}
+
+/// y = ln(1 + e^x)
+pub fn softplus(x: Value) -> Value {
+    let y = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    x.each(y, |x| 1.0 / (1.0 + (-x).exp()))
+}
+
+/// y_i = Σ_l k_l ⊙ x_{i−l}; row l of the kernel is k_l.
+pub fn short_convolution<'t>(x: Value<'t>, kernel: Value<'t>) -> Value<'t> {
+    let (rows, columns) = x.size();
+    let (length, _) = kernel.size();
+    let term = |l: usize| {
+        let tap = kernel.take((rows, columns), move |_, c| Some((l, c)));
+        let before = x.take((rows, columns), move |i, c| Some((i.checked_sub(l)?, c)));
+        tap.each_times(before)
+    };
+    (1..length).fold(term(0), |sum, l| sum + term(l))
+}
+
+/// The linear recurrence h_t = a_t h_{t−1} + u_t B_tᵀ, y_t = h_t C_t, as one sum: y_i = Σ_{j≤i} a_{j+1} ⋯ a_i (C_i·B_j) u_j.
+/// `log_decays` are ln a, one per row; u is [rows, channels], B and C are [rows, N].
+pub fn scan<'t>(log_decays: Value<'t>, u: Value<'t>, b: Value<'t>, c: Value<'t>) -> Value<'t> {
+    let (rows, _) = u.size();
+    let is_seen = |i: usize, j: usize| f64::from(u8::from(j <= i));
+    let seen = u.tape().constant(Matrix::from_fn(rows, rows, is_seen));
+    let sums = seen.times(log_decays);
+    let to = sums.take((rows, rows), |i, _| Some((i, 0)));
+    let from = sums.take((rows, rows), |_, j| Some((j, 0)));
+    let log_weights = (to - from).each_times(seen);
+    let weights = log_weights.each(f64::exp, f64::exp).each_times(seen);
+    c.times(b.transposed()).each_times(weights).times(u)
+}
+
 /// y = g (x − mean) / √(var + ε) + b, with mean and variance over each row. Gain and bias are rows.
 pub fn layer_norm<'t>(x: Value<'t>, gain: Value<'t>, bias: Value<'t>) -> Value<'t> {
     let (rows, _) = x.size();

@@ -4,12 +4,14 @@
 //! [`Tape`], which gives their gradients. Tests check the gradients against finite differences, and the fast
 //! path against all of it.
 
+mod compare;
 pub mod formulas;
 mod minimal;
 mod run;
 pub mod tape;
 mod transformer;
 
+pub use self::compare::{Deviation, Expected, by_engine, lane_keys, on_lane};
 pub use self::run::Run;
 use self::tape::Tape;
 pub use self::tape::Value;

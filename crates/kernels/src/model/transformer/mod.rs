@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::block::{Attention, Block, BlockSpec, Norm, Positions, Slot, Tensors};
 use super::dropout::Rates;
 use super::intervention::Port;
-use super::layout::Layout;
+use super::layout::{Layout, Start};
 use super::ops::dropout::pairs;
 use super::spec::TransformerSpec;
 use crate::{Invalid, require};
@@ -111,9 +111,14 @@ impl Transformer {
             })?;
         }
         let layout = &mut shape.layout;
-        shape.final_norm = (spec.layer_norm).then(|| Norm {
-            gain: layout.push("final_norm.gain".into(), &[width], false),
-            bias: layout.push("final_norm.bias".into(), &[width], false),
+        shape.final_norm = spec.layer_norm.then(|| {
+            let mut constant = |name: &str, value| {
+                layout.push_from(name.into(), &[width], false, Start::Constant(value))
+            };
+            Norm {
+                gain: constant("final_norm.gain", 1.0),
+                bias: constant("final_norm.bias", 0.0),
+            }
         });
         shape.unembed = layout.push("unembed.P".into(), &[width, states], true);
         spec.init_std.check(layout)?;
@@ -150,8 +155,8 @@ impl Transformer {
             copy,
         };
         let norm = spec.layer_norm.then(|| Norm {
-            gain: tensors.add(&format!("{}.gain", ports.norm), &[self.width], false),
-            bias: tensors.add(&format!("{}.bias", ports.norm), &[self.width], false),
+            gain: tensors.add_constant(&format!("{}.gain", ports.norm), &[self.width], 1.0),
+            bias: tensors.add_constant(&format!("{}.bias", ports.norm), &[self.width], 0.0),
         });
         let block: Arc<dyn Block> = match block {
             BlockSpec::Attention(attention) => {
@@ -181,12 +186,12 @@ impl Transformer {
             gathers,
             layer,
             norm,
-            ports,
             readers: ports.readers.iter().map(|name| port(name, one)).collect(),
             sources: match ports.heads {
                 0 => vec![port(ports.sources, one)],
                 heads => (0..heads).map(|h| port(ports.sources, Some(h))).collect(),
             },
+            ports,
             pattern_pairs,
             written_pairs,
         });

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::entries::article;
 use super::figures::ChapterFigure;
-use super::findings::{self, said};
+use super::findings::{FINDINGS, said};
 use crate::html::{badge, document, files, joined, layouts};
 use crate::paper::ledger::{Entry, counts};
 
@@ -109,9 +109,9 @@ fn summary(entries: &[Entry]) -> Markup {
                 "decide from the deviations on a grid."
             }
             h3 { "What holds" }
-            ul { (said(&findings::HOLDS, entries)) }
+            ul { (said(&FINDINGS.holds, entries)) }
             h3 { "What does not" }
-            ul { (said(&findings::FAILS, entries)) }
+            ul { (said(&FINDINGS.fails, entries)) }
             (meaning(entries))
         }
     }

@@ -8,57 +8,43 @@ use crate::statistics::Method::{Number, Share};
 use crate::statistics::Statistic;
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic::new(
+    Statistic(
         "gap to bigrams",
-        "fraction of the gap between the unigram and the bigram strategy's loss that the final model closed, \
-         on fresh sequences",
         Number(|run| run.exam()?.gap_closed("unigram", "bigram")),
     ),
-    Statistic::new(
+    Statistic(
         "change of the last loss",
-        "change of the loss at the last position by training, in units of its value before",
         Number(|run| change(&run.column(&KL_TRUTH))),
     ),
-    Statistic::new(
+    Statistic(
         "change of the mean loss",
-        "change of the loss at all positions by training, in units of its value before",
         Number(|run| change(&run.column(&KL_TRUTH_ALL))),
     ),
-    Statistic::new(
+    Statistic(
         "gap by step 2,000",
-        "fraction of the gap between the unigram and the bigram strategy's loss that it closed \
-         by step 2,000",
         Number(|run| {
             let loss = run.column(&KL_TRUTH)[run.record_at(2000.0)];
             let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
             Some((unigram - loss) / (unigram - bigram))
         }),
     ),
-    Statistic::new(
+    Statistic(
         "loss against counts",
-        "loss at the end over the loss of the best predictor from symbol counts and the \
-         current symbol",
         Number(|run| {
             let exam = run.exam()?;
             Some(exam.loss / exam.level("unigram-and-current")?)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "four phases in order",
-        "share of runs whose nearest strategies are, in this order, uniform, unigram, bigram, \
-         trigram",
         Share(|run| run.order() == ["uniform", "unigram", "bigram", "trigram"]),
     ),
-    Statistic::new(
+    Statistic(
         "gap to Bayes",
-        "fraction of the gap between the loss of uniform predictions and of exact Bayes that \
-         the final model closed, on fresh sequences",
         Number(|run| run.exam()?.gap_closed("uniform", "bayes")),
     ),
-    Statistic::new(
+    Statistic(
         "gap to trigrams",
-        "fraction of the gap between the bigram and the trigram strategy's loss that the final \
-         model closed, on fresh sequences",
         Number(|run| run.exam()?.gap_closed("bigram", "trigram")),
     ),
 ];

@@ -15,15 +15,12 @@ use crate::statistics::Statistic;
 const OBSERVED: u64 = 32;
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic::new(
+    Statistic(
         "layer 1 looks back at every symbol",
-        "mean attention to the previous token, at the end, for the symbol with the least of it",
         WithModel(|trained, run| by_symbol(trained, run)?.into_iter().reduce(f64::min)),
     ),
-    Statistic::new(
+    Statistic(
         "odd over even lags",
-        "weight of lags 3, 5, 7 and 9 above the mean of their even neighbours, relative to the \
-         mean weight of lags 2 to 10, when a tenth of the second drop is complete",
         Number(|run| {
             // A run may skip unigrams.
             let fall = run.fall_from("unigram").or(run.fall_from("uniform"))?;
@@ -31,56 +28,41 @@ pub(super) const STATISTICS: &[Statistic] = &[
             scores.get(run.record_at(fall.start)).copied()
         }),
     ),
-    Statistic::new(
+    Statistic(
         "construction apart from counts",
-        "mean total variation distance between the averages of its second layer and the \
-         frequencies of symbols after the current one",
         Untrained(&[
             || construction::apart_from_counts(2),
             || construction::apart_from_counts(3),
         ]),
     ),
-    Statistic::new(
+    Statistic(
         "construction's gap to Bayes",
-        "fraction of the gap between the loss of uniform predictions and of exact Bayes that \
-         it closes",
         Untrained(&[
             || construction::gap_closed(2, "uniform", "bayes"),
             || construction::gap_closed(3, "uniform", "bayes"),
         ]),
     ),
-    Statistic::new(
+    Statistic(
         "construction's gap to bigrams",
-        "fraction of the gap between the unigram and the bigram strategy's loss that it closes",
         Untrained(&[
             || construction::gap_closed(2, "unigram", "bigram"),
             || construction::gap_closed(3, "unigram", "bigram"),
         ]),
     ),
-    Statistic::new(
+    Statistic(
         "time alike until the transition",
-        "share of training, up to 1.3 times the step at which bigrams become nearest, in which \
-         the positional profiles of any two symbols are within a total variation distance of \
-         0.25",
         WithModel(|trained, run| time_alike(trained, run, 1.3)),
     ),
-    Statistic::new(
+    Statistic(
         "time alike",
-        "share of training in which the positional profiles of any two symbols are within a \
-         total variation distance of 0.25",
         WithModel(|trained, run| time_alike(trained, run, f64::INFINITY)),
     ),
-    Statistic::new(
+    Statistic(
         "profiles apart at the end",
-        "largest total variation distance between the positional profiles of two symbols, at \
-         the end",
         WithModel(|trained, run| largest_distance(&trained.model, run.params()?)),
     ),
-    Statistic::new(
+    Statistic(
         "layer 2's own change",
-        "how far the second layer's attention is from the final one if, in the final model, \
-         only that layer's query, key and position weights are set back to when a tenth of the \
-         second drop was complete, over how far it was then",
         WithModel(|trained, run| {
             let [then, end] = as_the_drop_begins(run)?;
             let mut set_back = end.to_vec();
@@ -92,28 +74,23 @@ pub(super) const STATISTICS: &[Statistic] = &[
             Some(second_layer / attention_apart(trained, run, then, end)?)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "attention as the drop begins",
-        "mean total variation distance between the last token's attention in the second layer \
-         when a tenth of the second drop is complete and at the end",
         WithModel(|trained, run| {
             let [then, end] = as_the_drop_begins(run)?;
             attention_apart(trained, run, then, end)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "layer 1 looks back",
-        "mean attention to the previous token, at the end, by the symbol of that token: the \
-         least of the k − 1 largest",
         WithModel(|trained, run| {
             let mut attention = by_symbol(trained, run)?;
             attention.sort_by(f64::total_cmp);
             attention.get(1).copied()
         }),
     ),
-    Statistic::new(
+    Statistic(
         "layer 2 looks at followers",
-        "mean attention to tokens that followed the current symbol, at the end",
         Number(|run| run.best_head(&INDUCTION, 1)),
     ),
 ];

@@ -16,15 +16,12 @@ use crate::statistics::Method::{Experiments, Number, Share, Untrained};
 use crate::statistics::{Sample, Statistic, correlation, of_seeds, ratio};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic::new(
+    Statistic(
         "ends at bigrams",
-        "share of the minimal model's runs that end nearest to the bigram strategy",
         Share(|run| run.order().last().is_some_and(|last| last == "bigram")),
     ),
-    Statistic::new(
+    Statistic(
         "time at unigrams beside the transformer",
-        "sequences seen while unigrams are the nearest strategy, over those of the transformer \
-         with the same seed",
         Experiments(|of| {
             of_seeds(of, |runs| {
                 let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
@@ -33,39 +30,31 @@ pub(super) const STATISTICS: &[Statistic] = &[
             })
         }),
     ),
-    Statistic::new(
+    Statistic(
         "quick first drop",
-        "step at which the loss has first made nine tenths of the way from the uniform to the \
-         unigram level, over the step at which bigrams become nearest",
         Number(|run| {
             let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
             let level = unigram + 0.1 * (uniform - unigram);
             Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "excess on independent symbols",
-        "loss in excess of the unigram strategy's, relative to the uniform strategy's excess, \
-         in the unigram phase (median)",
         Number(|run| {
             let uniform = run.level_on("iid", "uniform");
             let unigram = run.level_on("iid", "unigram");
             Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
         }),
     ),
-    Statistic::new(
+    Statistic(
         "gain on doubly stochastic chains",
-        "improvement over the uniform strategy's loss, relative to that loss, in the unigram \
-         phase (median)",
         Number(|run| {
             let uniform = run.level_on("doubly_stochastic", "uniform");
             Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "layer 2 first, minimal model",
-        "share of runs in which W_k is diagonal (three times as large on the diagonal as off \
-         it) at an earlier step than that at which v_2 becomes the largest weight",
         Share(|run| {
             let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
             let leading = profiles(run).iter().position(|profile| leads(profile, 1));
@@ -75,10 +64,8 @@ pub(super) const STATISTICS: &[Statistic] = &[
                 .is_some_and(|(diagonal, leading)| diagonal < leading)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "layer 2 first, transformer",
-        "share of runs in which the second layer's preference for equal symbols is half-way to \
-         its final value before the first layer's attention to the previous token is",
         Share(|run| {
             let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
             let matching = half_way(run, &run.column(&MATCHING_GAP));
@@ -87,11 +74,8 @@ pub(super) const STATISTICS: &[Statistic] = &[
                 .is_some_and(|(previous, matching)| matching < previous)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "even lags follow moments",
-        "correlation over lags 2 to 9 between how far v stands above the mean of its two \
-         neighbours and how far the moment of order lag + 1 of the second eigenvalue does, \
-         after 60 steps",
         Number(|run| {
             let last = profiles(run).pop()?;
             let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
@@ -101,31 +85,24 @@ pub(super) const STATISTICS: &[Statistic] = &[
             )
         }),
     ),
-    Statistic::new(
+    Statistic(
         "nearest to unigrams against the full rate",
-        "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
-         and the full rate",
         Experiments(|of| {
             ratio(of, |run| {
                 run.distance("unigram").into_iter().reduce(f64::min)
             })
         }),
     ),
-    Statistic::new(
+    Statistic(
         "time at unigrams against the full rate",
-        "steps at which unigrams are the nearest strategy, over those of the run with the same \
-         seed and the full rate",
         Experiments(|of| ratio(of, |run| Some(run.steps_at("unigram")))),
     ),
-    Statistic::new(
+    Statistic(
         "agreement after two steps",
-        "share of fresh sequences on which the model prefers the symbol that the bigram \
-         strategy prefers, after two steps of cross-entropy",
         Untrained(&[|| two_steps(|outcome| outcome.agreement)]),
     ),
-    Statistic::new(
+    Statistic(
         "second-largest after two steps",
-        "largest other weight of v in units of v_2, after two steps of cross-entropy",
         Untrained(&[|| two_steps(|outcome| outcome.second_largest)]),
     ),
 ];

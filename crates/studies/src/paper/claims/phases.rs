@@ -9,87 +9,68 @@ use crate::statistics::Method::{Experiments, Number, Share};
 use crate::statistics::{Sample, Statistic};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic::new(
+    Statistic(
         "plateau off unigrams",
-        "distance between the median loss of the unigram phase and the loss of the unigram \
-         strategy, as a fraction of the range of the figure (from the bigram strategy's loss \
-         to that of uniform predictions)",
         Number(|run| {
             let range = run.level("uniform") - run.level("bigram");
             let off = run.fall_from("unigram")?.plateau - run.level("unigram");
             Some(off.abs() / range)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "nearer to unigrams on the plateau",
-        "KL(unigram ‖ model) over KL(bigram ‖ model), in the middle of the plateau",
         Number(|run| {
             let at = run.record_at(run.fall_from("unigram")?.on_plateau());
             Some(run.distance("unigram")[at] / run.distance("bigram")[at])
         }),
     ),
-    Statistic::new(
+    Statistic(
         "plateau against unigrams",
-        "relative difference between the median loss of the unigram phase and the loss of the \
-         unigram strategy",
         Number(|run| Some((plateau_over_unigram(run)? - 1.0).abs())),
     ),
-    Statistic::new(
+    Statistic(
         "nearest to unigrams",
-        "smallest KL(unigram ‖ model) during training, relative to its value at the start",
         Number(|run| {
             let distances = run.distance("unigram");
             let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
             Some(least / distances.first()?)
         }),
     ),
-    Statistic::new(
+    Statistic(
         "plateau against counts",
-        "median loss of the unigram phase over the loss of the best predictor from symbol \
-         counts and the current symbol",
         Number(
             // Both relative to unigram, each on its own sequences.
             |run| Some(plateau_over_unigram(run)? / counts_over_unigram(run)?),
         ),
     ),
-    Statistic::new(
+    Statistic(
         "plateau over drop",
-        "length of the plateau in steps (from the onset of unigrams to a tenth of the drop) \
-         over the length of the drop (from a tenth to nine tenths)",
         Number(|run| {
             let fall = run.fall_from("unigram")?;
             Some((fall.start - fall.onset) / (fall.end - fall.start))
         }),
     ),
-    Statistic::new(
+    Statistic(
         "distance from aligned runs",
-        "distance of a run's loss from the median over the others, with time in units of each \
-         run's own transition (root mean square up to twice that time), as a fraction of the \
-         gap between unigram and bigram",
         Experiments(|of| aligned(of[0])),
     ),
-    Statistic::new(
+    Statistic(
         "spread of the transition",
-        "distance of the transition's step from its median over runs, relative to that median",
         Experiments(|of| {
             let usual = of[0].median(|run| run.onset("bigram"));
             of[0].numbers(|run| Some((run.onset("bigram")? / usual - 1.0).abs()))
         }),
     ),
-    Statistic::new(
+    Statistic(
         "previous token",
-        "mean attention of the first layer to the previous token, at the end",
         Number(|run| run.best_head(&PREVIOUS_TOKEN, 0)),
     ),
-    Statistic::new(
+    Statistic(
         "phases in order",
-        "share of runs whose nearest strategies are, in this order, uniform, unigram, bigram",
         Share(|run| run.order() == ["uniform", "unigram", "bigram"]),
     ),
-    Statistic::new(
+    Statistic(
         "steepness",
-        "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its rate \
-         in the second half of the plateau (which ends when a tenth of the drop is complete)",
         Number(|run| {
             let fall = run.fall_from("unigram")?;
             let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
@@ -104,10 +85,8 @@ pub(super) const STATISTICS: &[Statistic] = &[
             })
         }),
     ),
-    Statistic::new(
+    Statistic(
         "apart in the second drop",
-        "share of runs in which, from a tenth to nine tenths of the second drop, KL(unigram ‖ \
-         model) rises and KL(bigram ‖ model) falls",
         Share(|run| {
             let Some(fall) = run.fall_from("unigram") else {
                 return false;
@@ -120,11 +99,8 @@ pub(super) const STATISTICS: &[Statistic] = &[
             change("unigram") > 0.0 && change("bigram") < 0.0
         }),
     ),
-    Statistic::new(
+    Statistic(
         "plateau, then drop",
-        "share of runs whose loss, once it has come within a tenth of the unigram–bigram gap \
-         of the unigram level, stays there for at least as long as its drop then takes (from a \
-         tenth to nine tenths), and ends below the middle of that gap",
         Share(|run| {
             let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
             let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));

@@ -6,9 +6,9 @@ use induct::measure::{
 use induct::probe::{IN_DISTRIBUTION, median};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
+use crate::claim::words;
 use crate::curves::{self, COUNTS_AND_CURRENT, LEVELS};
 use crate::figure::Illustration;
-use crate::paper::experiments::ONE_LAYER;
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 
@@ -379,15 +379,15 @@ pub(super) fn elsewhere(results: &Results) -> Illustration {
 
 pub(super) fn one_layer(results: &Results) -> Illustration {
     let two = results.of("main");
-    let ones = ONE_LAYER.map(|(id, _)| results.of(id));
+    let ids = words("one-layer-{relative,absolute}{,-mlp}");
+    let ones: Vec<&TrainedExperiment> = ids.iter().map(|id| results.of(id)).collect();
     let untrained = ones.iter().filter(|one| one.runs.is_empty()).count();
     // Without the panels of those that were not trained, unless none was.
-    let shown = ONE_LAYER
+    let shown = ones
         .iter()
-        .zip(ones)
-        .filter(|(_, one)| !one.runs.is_empty() || untrained == ones.len());
-    let panel = |about: &str, one: &TrainedExperiment| {
-        curves::panel(one, &capital(about), || {
+        .filter(|one| !one.runs.is_empty() || untrained == ones.len());
+    let panel = |one: &&TrainedExperiment| {
+        curves::panel(one, &capital(one.experiment.about), || {
             let mut plot = curves::loss(one, "one layer", &LEVELS);
             plot.series
                 .extend(curves::column("two layers", Colour::Pink, two, &KL_TRUTH));
@@ -399,11 +399,13 @@ pub(super) fn one_layer(results: &Results) -> Illustration {
             "Loss of one-layer transformers over training, at the rate and batch of two layers but for \
              longer."
                 .into(),
-        panels: shown.map(|((_, about), one)| panel(about, one)).collect(),
+        panels: shown.map(panel).collect(),
         columns: 2,
     };
-    let losses = ones.map(|one| one.median(|run| Some(run.exam()?.loss)));
-    let known = losses.into_iter().filter(|loss| loss.is_finite());
+    let losses = ones
+        .iter()
+        .map(|one| one.median(|run| Some(run.exam()?.loss)));
+    let known = losses.filter(|loss| loss.is_finite());
     let (low, high) = known.fold((f64::MAX, f64::MIN), |(low, high), l| {
         (low.min(l), high.max(l))
     });

@@ -6,10 +6,9 @@ use induct_figure::{
 };
 use induct_pictures::strategy_colours;
 
-use crate::claim::words;
 use crate::curves::{self, SEEN};
 use crate::figure::Illustration;
-use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
+use crate::paper::INTERPOLATED;
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measurement};
@@ -21,7 +20,7 @@ pub(super) fn priors(results: &Results) -> Illustration {
     let minimal = results.of("minimal");
     let by_p: Vec<(f64, &TrainedExperiment)> = INTERPOLATED
         .into_iter()
-        .zip(words(INTERPOLATED_NAMES).iter().map(|id| results.of(id)))
+        .map(|p| (p, results.of(&format!("interpolated-{p:.1}"))))
         .collect();
     let onsets: Vec<(f64, &TrainedExperiment, Measurement)> = by_p
         .iter()

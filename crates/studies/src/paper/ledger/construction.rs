@@ -9,9 +9,6 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, drawn, one_if};
 
-const SECTION: &str = "Section 2.3";
-const CONSTRUCTION: &str = "Section 2.3, Proposition (transformer construction)";
-
 /// States, and the width 3k of the construction.
 const K: usize = 2;
 const D: usize = 3 * K;
@@ -49,7 +46,7 @@ fn weights(model: &Model) -> Vec<f64> {
 
 /// Sequences drawn from the default prior.
 fn sequences() -> Vec<Vec<u8>> {
-    let drawn = drawn(&dirichlet(), 0, T, 0..24).into_iter();
+    let drawn = drawn(&dirichlet(), 0, T, 24).into_iter();
     drawn.map(|(x, _)| x).collect()
 }
 
@@ -78,16 +75,7 @@ fn shapes() -> Entry {
         ];
         Point::new(&at, K as f64, [D as f64, rows(name)]).corrected(D as f64)
     });
-    Claim::new(
-        "transformer.shapes",
-        (SECTION, "eqs. tf-def, attn-def, and the Proposition's matrices"),
-        "The number of rows of the matrices by which the stream of width d is multiplied: e W_Q, e W_K, e \
-         W_V, h P.",
-        "W_Q, W_K, W_V ∈ R^(k×d), P ∈ R^(k×d)",
-        ["the width of the stream", "the library's transformer"],
-    )
-    .correction("W_Q, W_K, W_V ∈ R^(d×d), P ∈ R^(d×k)", "k×d → d×d (P: d×k)")
-    .equality(points)
+    Claim::new("transformer.shapes").equality(points)
 }
 
 fn order() -> Entry {
@@ -122,19 +110,9 @@ fn order() -> Entry {
             points.push(Point::new(&at, last_first.data[e], truth).corrected(first_first.data[e]));
         }
     }
-    Claim::new(
-        "transformer.order",
-        (SECTION, "eq. tf-def"),
-        "The order of the layers: the last factor of a composition is applied first.",
-        "TF(x) = P ∘ (Attn_1 + I) … ∘ (Attn_n + I)",
-        ["the f64 reference", "the library's fast path"],
-    )
-    .correction(
-        "TF(x) = P ∘ (Attn_n + I) ∘ … ∘ (Attn_1 + I)",
-        "Attn_1 … Attn_n → Attn_n … Attn_1",
-    )
-    .tolerance(1e-4)
-    .equality(points)
+    Claim::new("transformer.order")
+        .tolerance(1e-4)
+        .equality(points)
 }
 
 /// The construction with weights as printed: sharpness c, without the √d by which scores are divided.
@@ -159,16 +137,9 @@ fn score() -> Entry {
             );
         }
     }
-    Claim::new(
-        "construction.score",
-        (CONSTRUCTION, "“A_(i,i−1) = c”"),
-        "The score of the previous position in layer 1. (The difference does not matter as c grows.)",
-        "A_(i,i−1) = c",
-        ["the f64 reference", "the dot product"],
-    )
-    .correction("A_(i,i−1) = c/√d", "c → c/√d")
-    .tolerance(1e-6)
-    .equality(points)
+    Claim::new("construction.score")
+        .tolerance(1e-6)
+        .equality(points)
 }
 
 fn first_position() -> Entry {
@@ -186,17 +157,9 @@ fn first_position() -> Entry {
         };
         Point::new(&[("i", i as f64 + 1.0)], mass - 0.999, [mass, by_formula]).inside(i >= 1)
     });
-    Claim::new(
-        "construction.first-position",
-        (CONSTRUCTION, "“the first attention layer at index i approaches (0, e_(x_(i−1)), 0)”"),
-        "Layer 1 attends only to the previous position (c = 20). The first position has none and attends to \
-         itself.",
-        "Attn_1(e)_i → (0, e_(x_(i−1)), 0) for c → ∞",
-        ["the f64 reference", "the softmax written out"],
-    )
-    .condition("i ≥ 2: the first position attends to itself, and counts as one extra transition x_1 → x_1")
-    .tolerance(1e-6)
-    .statement(points)
+    Claim::new("construction.first-position")
+        .tolerance(1e-6)
+        .statement(points)
 }
 
 /// How often each symbol followed the last one of `x`, by loops, up to the last position or the second-last.
@@ -275,19 +238,7 @@ fn layer_2() -> Entry {
         points
             .push(Point::new(&[("prefix", index as f64)], as_printed, truth).corrected(as_mended));
     }
-    Claim::new(
-        "construction.layer-2",
-        (CONSTRUCTION, "the matrices of layer 2"),
-        "Layer 2 compares the current symbol with the one before each position. As printed, queries and keys \
-         occupy different columns: all scores are zero, and the output is the frequency of symbols.",
-        "W_Q^((2)) = (c I, 0, 0), W_K^((2)) = (0, I, 0)",
-        ["counting", "the minimal model's bigram weights"],
-    )
-    .correction(
-        "W_Q^((2)) = c ⟦I, 0, 0; 0, 0, 0; 0, 0, 0⟧, W_K^((2)) = ⟦0, 0, 0; I, 0, 0; 0, 0, 0⟧",
-        "W_K⁽²⁾ = (0, I, 0): the columns of block 2 → the rows of block 2",
-    )
-    .equality(points)
+    Claim::new("construction.layer-2").equality(points)
 }
 
 fn counted_positions() -> Entry {
@@ -300,18 +251,7 @@ fn counted_positions() -> Entry {
         let point = Point::new(&at, tended(x, false)[0], [output, tended_by_model(x)[0]]);
         points.push(point.corrected(tended(x, true)[0]));
     }
-    Claim::new(
-        "construction.positions",
-        (
-            CONSTRUCTION,
-            "“how many positions p < i, x_p = j and x_(p−1) = x_i”",
-        ),
-        "The positions that layer 2 counts include the current one.",
-        "p < i",
-        ["the f64 reference", "the minimal model's bigram weights"],
-    )
-    .correction("p ≤ i", "< → ≤")
-    .equality(points)
+    Claim::new("construction.positions").equality(points)
 }
 
 fn limit() -> Entry {
@@ -327,19 +267,9 @@ fn limit() -> Entry {
         let at = [("prefix", index as f64), ("length", x.len() as f64)];
         points.push(Point::new(&at, counts[0] / total, [output, by_formula]).inside(inside));
     }
-    Claim::new(
-        "construction.limit",
-        (CONSTRUCTION, "“the output approaches the probabilities given by empirical bigram statistics”"),
-        "The output of the construction in the limit of infinite sharpness.",
-        "TF(x)_i → c_(x_i j)/N_(x_i) for c → ∞",
-        ["the f64 reference", "both softmaxes written out"],
-    )
-    .condition(
-        "x_i has been followed before, and either x_1 ≠ x_i or x_i was only ever followed by itself; \
-         otherwise x_1 → x_1 counts once more, or the output is the frequency of symbols",
-    )
-    .tolerance(1e-9)
-    .equality(points)
+    Claim::new("construction.limit")
+        .tolerance(1e-9)
+        .equality(points)
 }
 
 /// The construction's output at the last position of `x`, with both softmaxes written out.
@@ -393,17 +323,10 @@ fn sharpness() -> Entry {
         .zip(&errors)
         .map(|(&c, error)| (c, error[0]))
         .collect();
-    Claim::new(
-        "construction.sharpness",
-        (CONSTRUCTION, "“as c approaches infinity”"),
-        "The largest error of the construction's output falls as the sharpness grows (c is a difference of \
-         scores; t = 12).",
-        "max |TF(x) − limit| → 0 for c → ∞",
-        ["the f64 reference", "both softmaxes written out"],
-    )
-    .tolerance(1e-5)
-    .line("largest error", "c", line)
-    .number("fall of ln error per unit of c, from 10 to 12", rate)
-    .number("error at c = 12", errors[4][0])
-    .statement(points)
+    Claim::new("construction.sharpness")
+        .tolerance(1e-5)
+        .line("largest error", "c", line)
+        .number("fall of ln error per unit of c, from 10 to 12", rate)
+        .number("error at c = 12", errors[4][0])
+        .statement(points)
 }

@@ -15,11 +15,9 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{Chain, term_2, term_3};
 use super::truth::{
-    Couplings, GRADIENT, LENGTHS, by_enumeration, first_drive, gradients, only, symmetric,
-    v_by_distances, w_by_distances,
+    Couplings, LENGTHS, by_enumeration, first_drive, gradients, only, symmetric, v_by_distances,
+    w_by_distances,
 };
-
-const SECTION: &str = "Appendix A, Corollary (a = b)";
 
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![
@@ -48,18 +46,13 @@ fn no_unigrams() -> Entry {
         let chain = even(a);
         Point::new(&[("a", a)], 0.5, [chain.pi(1), chain.walk(4001, 2, 1)])
     });
-    Claim::new(
-        "corollary.no-unigrams",
-        (SECTION, "before the Corollary"),
-        "With a = b, the unigram strategy is no better than a uniform guess: both symbols are equally \
-         frequent. (Counted frequencies still say a little, since the last symbol is among those counted; \
-         see the numbers.)",
-        "π = (1/2, 1/2)",
-        ["the stationary distribution", "row of a high power of P"],
-    )
-    .number("loss of the unigram strategy at t = 64, a = b ~ U(0, 1)", unigrams)
-    .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
-    .equality(points)
+    Claim::new("corollary.no-unigrams")
+        .number(
+            "loss of the unigram strategy at t = 64, a = b ~ U(0, 1)",
+            unigrams,
+        )
+        .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
+        .equality(points)
 }
 
 /// −∂L/∂W_k of chains with a = b at v = c 1, compared with a printed form.
@@ -88,15 +81,7 @@ fn printed_w(a: f64, t: usize, sign: f64) -> f64 {
 }
 
 fn w11() -> Entry {
-    Claim::new(
-        "corollary.w11",
-        (SECTION, "first display of the proof"),
-        "The case (1,1) with a = b: the coefficient of η c/t. (The terms (II) and (III) are those of eq. \
-         Wk_step1; the text refers to eq. Wk_1st_step.)",
-        "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) + (2(a−1)^2)/(2a−2) (III)]",
-        GRADIENT,
-    )
-    .equality(chain_points(0, |a, t| printed_w(a, t, 1.0)))
+    Claim::new("corollary.w11").equality(chain_points(0, |a, t| printed_w(a, t, 1.0)))
 }
 
 fn w12() -> Entry {
@@ -105,15 +90,9 @@ fn w12() -> Entry {
         .iter()
         .map(|point| point.truth[0].abs())
         .fold(0.0, f64::max);
-    Claim::new(
-        "corollary.w12",
-        (SECTION, "the case m, l = 1, 2, first line"),
-        "The case (1,2) with a = b: the coefficient of η c/t.",
-        "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) − (2(a−1)^2)/(2a−2) (III)]",
-        GRADIENT,
-    )
-    .unit(w11_size)
-    .equality(chain_points(1, |a, t| printed_w(a, t, -1.0)))
+    Claim::new("corollary.w12")
+        .unit(w11_size)
+        .equality(chain_points(1, |a, t| printed_w(a, t, -1.0)))
 }
 
 fn leading_w11() -> Entry {
@@ -130,14 +109,7 @@ fn leading_w11() -> Entry {
             truth,
         )
     });
-    Claim::new(
-        "corollary.leading-w11",
-        (SECTION, "eq. aequalb_for_proof, before the average"),
-        "The leading order of W_11 for one chain with a = b (change divided by c η, at a = 0.7).",
-        "W_11^((1)) = c − η c (a−1/2)/(8(a−1)) t + O(1)",
-        ["recursion over t", "eigenvalue and distances"],
-    )
-    .leading(0.0, points)
+    Claim::new("corollary.leading-w11").leading(0.0, points)
 }
 
 fn infinite(couplings: &Couplings) -> Entry {
@@ -154,21 +126,13 @@ fn infinite(couplings: &Couplings) -> Entry {
     let curve = (2..=10)
         .map(|power| 1 << power)
         .map(|t| (t as f64, drive(t) / t as f64));
-    Claim::new(
-        "corollary.infinite",
-        (SECTION, "the Corollary, and eq. aequalb_for_proof"),
-        "The diagonal of W_k after a step with a = b ~ U(0, 1): its coefficient is given as a divergent \
-         integral. At every t it is finite and grows like t ln t (change divided by c η).",
-        "W_11^((1)) = c + c η O(t) ∞",
-        ["recursion over t, exact rule", "all sequences"],
-    )
-    .correction(
-        "W_11^((1)) = c + (c η)/(8t) Σ_(n odd, n<t) ((t−n)(t−n+1))/(n+2) = c + c η ((t ln t)/16 + O(t))",
-        "O(t) ∞ → (t ln t)/16 + O(t)",
-    )
-    .line("change of W_11 over c η t", "t", curve.collect())
-    .number("growth of W_11/t with ln t, measured (1/16 = 0.0625)", growth)
-    .equality(points)
+    Claim::new("corollary.infinite")
+        .line("change of W_11 over c η t", "t", curve.collect())
+        .number(
+            "growth of W_11/t with ln t, measured (1/16 = 0.0625)",
+            growth,
+        )
+        .equality(points)
 }
 
 fn off_diagonal(couplings: &Couplings) -> Entry {
@@ -178,15 +142,9 @@ fn off_diagonal(couplings: &Couplings) -> Entry {
         let fast = first_drive(couplings.diagonal(t)).w_k[1];
         Point::new(&[("t", t as f64)], 0.0, [fast, -slow.w_k[1]])
     });
-    Claim::new(
-        "corollary.off-diagonal",
-        (SECTION, "the case m, l = 1, 2, last line"),
-        "Off the diagonal, W_k does not change, not only to leading order but exactly.",
-        "W_12^((1)) = c",
-        ["recursion over t, exact rule", "all sequences"],
-    )
-    .unit(w11_size)
-    .equality(points)
+    Claim::new("corollary.off-diagonal")
+        .unit(w11_size)
+        .equality(points)
 }
 
 fn v_line() -> Entry {
@@ -201,19 +159,7 @@ fn v_line() -> Entry {
         Point::new(&[("t", t as f64), ("a", a)], form(2.0 * a - 2.0), truth)
             .corrected(form(2.0 * a - 1.0))
     });
-    Claim::new(
-        "corollary.v-line",
-        (SECTION, "eq. aequalb_proof_v, first line"),
-        "v_j for one chain with a = b: the factor λ = 2a − 1 of eq. v_step1 is written 2a − 2 (change \
-         divided by c η, at j = 1, a = 0.7).",
-        "v_j^((1)) = c − (c η)/t [2(2a−2) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
-        ["recursion over t", "eigenvalue and distances"],
-    )
-    .correction(
-        "v_j^((1)) = c − (c η)/t [2(2a−1) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
-        "2(2a−2) → 2(2a−1)",
-    )
-    .leading(-1.0, points)
+    Claim::new("corollary.v-line").leading(-1.0, points)
 }
 
 /// The finite sum for −∂L/∂v_j.
@@ -232,19 +178,14 @@ fn v(couplings: &Couplings) -> Entry {
     let curve = (2..=10)
         .map(|power| 1 << power)
         .map(|t| (t as f64, first(t)));
-    Claim::new(
-        "corollary.v",
-        (SECTION, "the Corollary, and eq. aequalb_proof_v"),
-        "v_j after a step with a = b ~ U(0, 1). With the correct factor the integral diverges, and the \
-         change is positive: it is η c/(2t) Σ (N−n+1)/(n+1) over even n from 2 to N = t−j+1, which grows \
-         like (N ln N)/(4t).",
-        "v_j^((1)) = c − (c η)/(2t) (t−j+1) + O(1/t)",
-        ["recursion over t, exact rule", "the finite sum with E λ^n"],
-    )
-    .line("change of v_1 over c η", "t", curve.collect())
-    .number("change of v_1 over c η at t = 512", first(512))
-    .number("growth of v_1 with ln t, measured (1/4)", (first(1024) - first(512)) / std::f64::consts::LN_2)
-    .leading(-1.0, points)
+    Claim::new("corollary.v")
+        .line("change of v_1 over c η", "t", curve.collect())
+        .number("change of v_1 over c η at t = 512", first(512))
+        .number(
+            "growth of v_1 with ln t, measured (1/4)",
+            (first(1024) - first(512)) / std::f64::consts::LN_2,
+        )
+        .leading(-1.0, points)
 }
 
 fn no_preference(couplings: &Couplings) -> Entry {
@@ -260,15 +201,8 @@ fn no_preference(couplings: &Couplings) -> Entry {
         let [even, summed, plain] = orders(t);
         Point::new(&[("t", t as f64)], 0.5 * plain - even, [even, summed])
     });
-    Claim::new(
-        "corollary.no-preference",
-        ("Section 3.2", "“there is no ‘heavy’ preference towards the first coordinate”"),
-        "With a = b, the lead of v_1 over the middle of v grows much more slowly with t than in the default \
-         setting, where it is linear (here: with less than half the power of t).",
-        "v_1 − v_(t/2) = o(t)",
-        ["recursion over t, exact rule", "the finite sum with E λ^n"],
-    )
-    .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])
-    .number("power of t, default setting", orders(512)[2])
-    .statement(points)
+    Claim::new("corollary.no-preference")
+        .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])
+        .number("power of t, default setting", orders(512)[2])
+        .statement(points)
 }

@@ -7,9 +7,6 @@ use induct::theory::Weights;
 
 use super::truth::drawn;
 
-/// The number of sequences that go through the model at once.
-const TOGETHER: usize = 64;
-
 /// Shares of sequences for which the more probable next symbol is ranked first; a tie counts as one half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decisions {
@@ -33,18 +30,15 @@ pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u
     let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
     let evaluator = model.evaluator(&params).expect("its own weights");
     let mut shares = [Moments::default(); 4];
-    for first in (0..sequences).step_by(TOGETHER) {
-        let drawn = drawn(prior, seed, t, first..sequences.min(first + TOGETHER));
-        let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
-        let logits = evaluator
-            .last_logits(&tokens)
-            .expect("sequences fit the model");
-        for (lane, (x, next)) in drawn.iter().enumerate() {
-            let [zero, one] = [0, 1].map(|i| f64::from(logits[[lane, i]]));
-            let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
-            for (share, leaning) in shares.iter_mut().zip(leanings) {
-                share.push(agreement(leaning, next[1] - next[0]));
-            }
+    let drawn = drawn(prior, seed, t, sequences);
+    let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
+    let logits = evaluator.last_logits(&tokens);
+    let logits = logits.expect("sequences fit the model");
+    for (index, (x, next)) in drawn.iter().enumerate() {
+        let [zero, one] = [0, 1].map(|i| f64::from(logits[[index, i]]));
+        let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
+        for (share, leaning) in shares.iter_mut().zip(leanings) {
+            share.push(agreement(leaning, next[1] - next[0]));
         }
     }
     let [model, by_sum, bigrams, unigrams] = shares.map(|share| share.estimate());

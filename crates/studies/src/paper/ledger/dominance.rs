@@ -8,13 +8,11 @@ use induct::theory::Coupling;
 use super::Entry;
 use super::evidence::Point;
 use super::first_v::constant_d;
-use super::first_w::{ASYMPTOTIC, INTEGRALS, leading_constants};
+use super::first_w::leading_constants;
 use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{Couplings, LENGTHS, average, diagonal_drive, dirichlet, first_drive};
 use super::v2_threshold::{lead_of_v2, v2_threshold};
-
-const SECTION: &str = "Appendix A, second step";
 
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     let pattern = Pattern::new();
@@ -60,14 +58,7 @@ fn leading_v1(couplings: &Couplings) -> Entry {
         let printed = constant * (t as f64 + 1.0) / 2.0;
         Point::new(&[("t", t as f64)], printed, drives(couplings, t, 1))
     });
-    Claim::new(
-        "second-step.leading-v1",
-        (SECTION, "eq. 2ndstep_1"),
-        "The leading order of what the diagonal adds to v_1 (divided by η (ρ − c′)).",
-        "1/t E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] (t(t+1))/2 + O(1)",
-        ASYMPTOTIC,
-    )
-    .leading(0.0, points)
+    Claim::new("second-step.leading-v1").leading(0.0, points)
 }
 
 fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
@@ -81,20 +72,7 @@ fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
             drives(couplings, t, j),
         )
     });
-    let id = if j == 2 {
-        "second-step.leading-v2"
-    } else {
-        "second-step.leading-v3"
-    };
-    Claim::new(
-        id,
-        (SECTION, "eq. 2ndstep_j"),
-        "The leading order of what the diagonal adds to v_j (divided by η (ρ − c′)), at j = 2 and 3.",
-        "((t−j+1)(t−j+2))/(2t) E[2 ((a−1)(b−1)((b−1)(a−1/2) + (a−1)(b−1/2)))/(λ−1)^3 λ^(j−1) + \
-         ((b−a)((b−1)^2 (a−1/2) − (a−1)^2 (b−1/2)))/(λ−1)^3] + O(1)",
-        ASYMPTOTIC,
-    )
-    .leading(0.0, points)
+    Claim::new(&format!("second-step.leading-v{j}")).leading(0.0, points)
 }
 
 /// (t−j+1)(t−j+2)/(2t) D: the leading order of what a constant W_k adds to v_j, divided by η (c + c′).
@@ -111,16 +89,7 @@ fn leading_constant_part(couplings: &Couplings) -> Entry {
         ];
         Point::new(&[("t", t as f64)], constant_part(t, 1), truth)
     });
-    Claim::new(
-        "second-step.leading-constant-part",
-        (SECTION, "eq. init-one"),
-        "The leading order of what a constant W_k adds to v_j in both steps together (divided by η (c + c′), \
-         at j = 1).",
-        "v_j^((1)) − η c′ ∂L^0/∂v_j = c + ((c+c′) η)/t ((t−j+1)(t−j+2))/2 E[((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2] \
-         + O(1)",
-        ASYMPTOTIC,
-    )
-    .leading(0.0, points)
+    Claim::new("second-step.leading-constant-part").leading(0.0, points)
 }
 
 fn same_start(couplings: &Couplings) -> Entry {
@@ -133,17 +102,10 @@ fn same_start(couplings: &Couplings) -> Entry {
         let v = &first_drive(couplings.dirichlet(t)).v;
         v[0] - v[1]
     };
-    Claim::new(
-        "second-step.same-start",
-        (SECTION, "“the term of init-one is the same for j = 1, 2”"),
-        "What a constant W_k adds to v_1 and to v_2 is the same. This holds only to leading order: v_1 keeps \
-         a lead of about D, and that is what v_2 has to make up for.",
-        "v_1^((1)) − η c′ ∂L^0/∂v_1 = v_2^((1)) − η c′ ∂L^0/∂v_2",
-        ASYMPTOTIC,
-    )
-    .number("lead of v_1 over v_2 at t = 512, over η (c + c′)", gap(512))
-    .number("D", constant_d())
-    .leading(0.0, points)
+    Claim::new("second-step.same-start")
+        .number("lead of v_1 over v_2 at t = 512, over η (c + c′)", gap(512))
+        .number("D", constant_d())
+        .leading(0.0, points)
 }
 
 /// E[((b−1)²(a−½) + (a−1)²(b−½))/(λ−1)²]
@@ -153,14 +115,7 @@ fn v1_integrand(q: Chain) -> f64 {
 }
 
 fn constant_v1() -> Entry {
-    Claim::new(
-        "second-step.constant-v1",
-        (SECTION, "the expectation of eq. 2ndstep_1"),
-        "The constant of what the diagonal adds to v_1.",
-        "E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] = (1 − ln 2)/3",
-        INTEGRALS,
-    )
-    .equality([Point::new(
+    Claim::new("second-step.constant-v1").equality([Point::new(
         &[],
         (1.0 - LN_2) / 3.0,
         average(12, v1_integrand),
@@ -174,10 +129,6 @@ fn v2_integrand(q: Chain) -> f64 {
         + 2.0 * (b - a) * (b - 1.0).powi(2) * (a - 0.5) / down
 }
 
-const V2_PRINTED: &str = "4 E[((a−1)(b−1)^2 (a−1/2))/(a+b−2)^3 (a+b−1)] + 2 E[((b−a)(b−1)^2 \
-                          (a−1/2))/(a+b−2)^3] = (7 − 10 ln 2)/2 + (5 − 8 ln 2)/6";
-const V2_CORRECTED: &str = "4 E[…] + 2 E[…] = (7 − 10 ln 2)/2 + (8 ln 2 − 5)/6";
-
 /// The constant for j = 2 as printed, and with the sign of its second term flipped.
 fn v2_values() -> [f64; 2] {
     let first = (7.0 - 10.0 * LN_2) / 2.0;
@@ -189,34 +140,21 @@ fn v2_values() -> [f64; 2] {
 
 fn constant_v2() -> Entry {
     let [printed, corrected] = v2_values();
-    Claim::new(
-        "second-step.constant-v2",
-        (SECTION, "the expectation of eq. 2ndstep_j for j = 2"),
-        "The constant of what the diagonal adds to v_2; its second term has the wrong sign.",
-        V2_PRINTED,
-        INTEGRALS,
+    Claim::new("second-step.constant-v2").equality([Point::new(
+        &[],
+        printed,
+        average(13, v2_integrand),
     )
-    .correction(V2_CORRECTED, "(5 − 8 ln 2)/6 → (8 ln 2 − 5)/6")
-    .equality([Point::new(&[], printed, average(13, v2_integrand)).corrected(corrected)])
+    .corrected(corrected)])
 }
 
 fn larger() -> Entry {
     let [printed, corrected] = v2_values();
     let v1 = average(12, v1_integrand);
-    Claim::new(
-        "second-step.larger",
-        (SECTION, "“the latter term is larger”"),
-        "The constant of v_2 is above that of v_1: false for the printed number, true for the intended one.",
-        "(7 − 10 ln 2)/2 + (5 − 8 ln 2)/6 > (1 − ln 2)/3",
-        INTEGRALS,
-    )
-    .correction(
-        "(7 − 10 ln 2)/2 + (8 ln 2 − 5)/6 > (1 − ln 2)/3",
-        "(5 − 8 ln 2)/6 → (8 ln 2 − 5)/6",
-    )
-    .number("constant of v_1", v1[0])
-    .number("constant of v_2", corrected)
-    .statement([Point::new(&[], printed - v1[0], v1).corrected(corrected - v1[0])])
+    Claim::new("second-step.larger")
+        .number("constant of v_1", v1[0])
+        .number("constant of v_2", corrected)
+        .statement([Point::new(&[], printed - v1[0], v1).corrected(corrected - v1[0])])
 }
 
 /// E[(a−1)(b−1)²(a−½)/(a+b−2)³ λ^{j−1}] for j = 1, 2, …, by both rules.
@@ -248,18 +186,11 @@ fn odd_is_negative(pattern: &Pattern) -> Entry {
         Point::new(&[("j", j as f64)], -truth[0], truth).inside(j >= 3)
     });
     let line = (1..=64).map(|j| (j as f64, pattern.at(j)[0])).collect();
-    Claim::new(
-        "second-step.odd-negative",
-        (SECTION, "“is negative for j odd”"),
-        "The moment of λ in what the diagonal adds is negative for odd j.",
-        "E[((a−1)(b−1)^2 (a−1/2))/(a+b−2)^3 (a+b−1)^(j−1)] < 0 for j odd",
-        INTEGRALS,
-    )
-    .condition("j ≥ 3: at j = 1 it is positive")
-    .line("moment against j", "j", line)
-    .number("at j = 1", pattern.at(1)[0])
-    .number("at j = 3", pattern.at(3)[0])
-    .statement(points)
+    Claim::new("second-step.odd-negative")
+        .line("moment against j", "j", line)
+        .number("at j = 1", pattern.at(1)[0])
+        .number("at j = 3", pattern.at(3)[0])
+        .statement(points)
 }
 
 fn even_falls(pattern: &Pattern) -> Entry {
@@ -268,14 +199,7 @@ fn even_falls(pattern: &Pattern) -> Entry {
         let truth = [here[0] - next[0], here[1] - next[1]];
         Point::new(&[("j", j as f64)], truth[0], truth)
     });
-    Claim::new(
-        "second-step.even-falls",
-        (SECTION, "“and decreasing otherwise”"),
-        "The moment of λ in what the diagonal adds falls from one even j to the next.",
-        "E[… λ^(j−1)] > E[… λ^(j+1)] for j even",
-        INTEGRALS,
-    )
-    .statement(points)
+    Claim::new("second-step.even-falls").statement(points)
 }
 
 /// The relative difference of v_2 and v_1 after two steps, from the numbers of one of the routes.
@@ -325,15 +249,7 @@ fn dominant(couplings: &Couplings) -> Entry {
     let scaled = thresholds
         .last()
         .map_or(f64::NAN, |&(t, eta)| eta * t.powi(3));
-    Claim::new(
-        "second-step.dominant",
-        ("Section 3.2, Lemma, and Appendix A", "“v_2 becomes dominant”"),
-        "After the second step, v_2 is above every other v_j. The one to beat is v_1: it starts with a lead \
-         of D, and v_2 makes up for it through the diagonal of W_k, which requires a large enough learning \
-         rate.",
-        "v_2^((2)) > v_j^((2)), j = 1, 3, 4, …, t",
-        ASYMPTOTIC,
-    )
+    Claim::new("second-step.dominant")
     .condition(format!(
         "t ≥ {shortest} and η > η*(t), which falls like {limit:.0}/t³ and is {hundred:.5} at t = 100"
     ))
@@ -363,13 +279,7 @@ fn even_over_odd(couplings: &Couplings) -> Entry {
         Point::new(&[("t", t as f64), ("j", j as f64)], truth[0], truth).inside(j <= last)
     });
     let profile = (1..).map(f64::from).zip(fast.iter().copied()).collect();
-    Claim::new(
-        "second-step.even-over-odd",
-        ("Section 3.2", "“the gradient amplifies much more the even coordinates than the odd ones”"),
-        "What the diagonal adds to an even v_j is more than what it adds to either neighbour (t = 100).",
-        "Δv_j > Δv_(j−1), Δv_(j+1) for j even",
-        ASYMPTOTIC,
-    )
+    Claim::new("second-step.even-over-odd")
     .condition(format!(
         "j ≤ {last} at t = 100: beyond that, the fall of (t−j+1)(t−j+2) from one lag to the next outweighs \
          the moments of λ"
@@ -398,18 +308,11 @@ fn geometric(pattern: &Pattern) -> Entry {
         .step_by(2)
         .map(|j| (j as f64, ratio(j)[0]))
         .collect();
-    Claim::new(
-        "second-step.geometric",
-        ("Section 3.2", "“with a scale that follows a geometric series”"),
-        "From one even lag to the next, the moment of λ shrinks by the same factor. For one chain this is \
-         true, but averaged over chains the factor tends to one: the moments of λ fall like a power of j.",
-        "E[… λ^(j+1)] = r E[… λ^(j−1)]",
-        INTEGRALS,
-    )
-    .line("ratio of successive even terms", "j", ratios)
-    .number("power of j along even j", order)
-    .number("power of j along odd j", of_odd)
-    .number("first ratio", first[0])
-    .number("last ratio", ratio(62)[0])
-    .statement(points)
+    Claim::new("second-step.geometric")
+        .line("ratio of successive even terms", "j", ratios)
+        .number("power of j along even j", order)
+        .number("power of j along odd j", of_odd)
+        .number("first ratio", first[0])
+        .number("last ratio", ratio(62)[0])
+        .statement(points)
 }

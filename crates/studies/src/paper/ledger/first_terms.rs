@@ -6,8 +6,6 @@ use super::judge::Claim;
 use super::printed::{CHAINS, Chain, term_1, term_2, term_3, term_4};
 use super::truth::{Couplings, expect, one_if};
 
-const SECTION: &str = "Appendix A, first step";
-
 pub fn entries(_: &Couplings) -> Vec<Entry> {
     vec![
         powers_by_eigenvectors(),
@@ -39,8 +37,6 @@ fn walks(point: impl Fn(Chain, usize, usize, usize) -> f64) -> Vec<Point> {
     points
 }
 
-const WALKS: [&str; 2] = ["repeated multiplication", "all sequences of n + 1 symbols"];
-
 fn powers_by_eigenvectors() -> Entry {
     let product = |chain: Chain, n: usize, i: usize, j: usize| {
         let (a, b) = (chain.a, chain.b);
@@ -52,14 +48,7 @@ fn powers_by_eigenvectors() -> Entry {
             .sum();
         sum / (a + b - 2.0)
     };
-    Claim::new(
-        "chain.powers-by-eigenvectors",
-        (SECTION, "powers of P, first line"),
-        "The n-th power of the transition matrix, by its eigenvectors.",
-        "P^n = 1/(a+b−2) ⟦1, (1−a)/(b−1); 1, 1⟧ ⟦1, 0; 0, a+b−1⟧^n ⟦b−1, a−1; 1−b, b−1⟧",
-        WALKS,
-    )
-    .equality(walks(product))
+    Claim::new("chain.powers-by-eigenvectors").equality(walks(product))
 }
 
 fn powers_by_entries() -> Entry {
@@ -67,14 +56,7 @@ fn powers_by_entries() -> Entry {
         let lam = chain.lambda();
         (chain.beta(i, j) * lam.powi(n as i32) + chain.gamma(i, j)) / (lam - 1.0)
     };
-    Claim::new(
-        "chain.powers-by-entries",
-        (SECTION, "powers of P, second line"),
-        "Every entry of the n-th power is (β λ^n + γ)/(λ − 1), with λ = a + b − 1.",
-        "(P^n)_ij = (β_ij λ^n + γ_ij)/(λ − 1), β = ⟦a−1, 1−a; 1−b, b−1⟧, γ = ⟦b−1, a−1; b−1, a−1⟧",
-        WALKS,
-    )
-    .equality(walks(entry))
+    Claim::new("chain.powers-by-entries").equality(walks(entry))
 }
 
 /// Points for π_1 and π_2 of every chain of the grid.
@@ -89,14 +71,7 @@ fn stationary() -> Entry {
         let at = chain.at([("i", i)]);
         Point::new(&at, chain.pi(i), [balanced, chain.walk(4000, 1, i)])
     });
-    Claim::new(
-        "chain.stationary",
-        (SECTION, "sentence after the powers of P"),
-        "The stationary distribution of the chain.",
-        "π = 1/(λ−1) (b−1, a−1)",
-        ["flow out equals flow in", "row of a high power of P"],
-    )
-    .equality(points)
+    Claim::new("chain.stationary").equality(points)
 }
 
 fn eigenvalue() -> Entry {
@@ -107,15 +82,7 @@ fn eigenvalue() -> Entry {
         let at = chain.at([("i", i)]);
         Point::new(&at, chain.lambda() * chain.pi(i), [after, counted]).corrected(chain.pi(i))
     });
-    Claim::new(
-        "chain.eigenvalue",
-        (SECTION, "sentence after the powers of P"),
-        "The stationary distribution is the eigenvector of P with eigenvalue λ.",
-        "π P = λ π",
-        ["one step from π", "all sequences of two symbols"],
-    )
-    .correction("π P = 1 π", "λ → 1")
-    .equality(points)
+    Claim::new("chain.eigenvalue").equality(points)
 }
 
 /// Σ over s ≤ t′ ≤ p ≤ t of π_l (P^{p−t′})_im (P^{t′−s})_li, split into β and γ.
@@ -155,14 +122,7 @@ fn split() -> Entry {
             }
         }
     }
-    Claim::new(
-        "first-step.split",
-        (SECTION, "eq. gd_W_1_k2"),
-        "The triple sum of joint probabilities splits into the four terms (A) to (D).",
-        "π_l/(λ−1)^2 Σ_p Σ_t′ Σ_s (β_im β_li λ^(p−s) + β_im γ_li λ^(p−t′) + β_li γ_im λ^(t′−s) + γ_im γ_li)",
-        ["powers of P", "all sequences"],
-    )
-    .equality(points)
+    Claim::new("first-step.split").equality(points)
 }
 
 /// A printed chain of equalities for Σ_p Σ_t′ Σ_s of a power of λ, one function per line, compared with the
@@ -194,8 +154,6 @@ fn lines(
     points
 }
 
-const LOOPS: [&str; 2] = ["the triple loop", "the number of times each power occurs"];
-
 /// The sum over p of a printed summand.
 fn over_p(t: usize, f: impl Fn(f64) -> f64) -> f64 {
     (1..=t).map(|p| f(p as f64)).sum()
@@ -226,15 +184,11 @@ fn sum_a() -> Entry {
         },
         |l, t| term_1(l, t) / (l - 1.0),
     ];
-    Claim::new(
-        "first-step.sum-a",
-        (SECTION, "(A), and (I) of eq. Wk_step1"),
-        "The sum (A), line by line down to (I)/(λ − 1).",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(p−s) = 1/(λ−1) [(λ − (t+1) λ^(t+1) + t λ^(t+2))/(1−λ)^2 − \
-         (1−λ^t)/((1−λ^(−1))(1−λ)) + t/(λ−1)]",
-        LOOPS,
-    )
-    .equality(lines(|p, _, s| p - s, |left, n| left * (n + 1.0), &forms))
+    Claim::new("first-step.sum-a").equality(lines(
+        |p, _, s| p - s,
+        |left, n| left * (n + 1.0),
+        &forms,
+    ))
 }
 
 fn sum_b() -> Entry {
@@ -258,15 +212,11 @@ fn sum_b() -> Entry {
         },
         |l, t| term_2(l, t) / (l - 1.0).powi(2),
     ];
-    Claim::new(
-        "first-step.sum-b",
-        (SECTION, "(B), and (II) of eq. Wk_step1"),
-        "The sum (B), line by line down to (II)/(λ − 1)².",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(p−t′) = 1/(λ−1)^2 [λ^2 (1−λ^t)/(1−λ) − λ (t(t+3))/2 + \
-         (t(t+1))/2]",
-        LOOPS,
-    )
-    .equality(lines(|p, q, _| p - q, |left, _| left * (left + 1.0) / 2.0, &forms))
+    Claim::new("first-step.sum-b").equality(lines(
+        |p, q, _| p - q,
+        |left, _| left * (left + 1.0) / 2.0,
+        &forms,
+    ))
 }
 
 fn sum_c() -> Entry {
@@ -286,15 +236,11 @@ fn sum_c() -> Entry {
         },
         |l, t| term_3(l, t) / (l - 1.0),
     ];
-    Claim::new(
-        "first-step.sum-c",
-        (SECTION, "(C), and (III) of eq. Wk_step1"),
-        "The sum (C), line by line down to (III)/(λ − 1). It equals (B), though it is printed differently.",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(t′−s) = 1/(λ−1) [t λ/(1−λ) − (λ^2−λ^(t+2))/(1−λ)^2 − \
-         (t(t+1))/2]",
-        LOOPS,
-    )
-    .equality(lines(|_, q, s| q - s, |left, _| left * (left + 1.0) / 2.0, &forms))
+    Claim::new("first-step.sum-c").equality(lines(
+        |_, q, s| q - s,
+        |left, _| left * (left + 1.0) / 2.0,
+        &forms,
+    ))
 }
 
 fn sum_d() -> Entry {
@@ -305,14 +251,7 @@ fn sum_d() -> Entry {
             0.0
         }
     };
-    Claim::new(
-        "first-step.sum-d",
-        (SECTION, "(D), and (IV) of eq. Wk_step1"),
-        "The number of triples s ≤ t′ ≤ p.",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) 1 = (t(t+1)(t+2))/6",
-        ["the triple loop", "three out of t + 2"],
-    )
-    .equality(lines(|_, _, _| 0, counted, &[|_, t| term_4(t)]))
+    Claim::new("first-step.sum-d").equality(lines(|_, _, _| 0, counted, &[|_, t| term_4(t)]))
 }
 
 /// λ to an integer power given as a float, for bases of either sign.

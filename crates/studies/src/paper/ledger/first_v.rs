@@ -6,15 +6,13 @@ use induct::theory::Weights;
 
 use super::Entry;
 use super::evidence::Point;
-use super::first_w::{ASYMPTOTIC, INTEGRALS};
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, v_step_1};
 use super::truth::{
-    Couplings, GRADIENT, LENGTHS, average, averages_by_distances, expect, first_drive, gradients,
+    Couplings, LENGTHS, average, averages_by_distances, expect, first_drive, gradients, on_chains,
     one_if,
 };
 
-const SECTION: &str = "Appendix A, first step";
 /// The constant start.
 const C: f64 = 0.02;
 
@@ -36,9 +34,9 @@ fn v_slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
 }
 
 fn v_logit() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in [(1, 1, 1), (4, 1, 2), (6, 3, 1), (6, 6, 2), (3, 5, 1)] {
+    let points = on_chains(
+        [(1, 1, 1), (4, 1, 2), (6, 3, 1), (6, 6, 2), (3, 5, 1)],
+        |chain, (p, j, i)| {
             let left = (p + 1_usize).saturating_sub(j) as f64;
             let counted = expect(chain, p, |x| v_slope(x, p, i - 1, j));
             let walk = |q: usize| {
@@ -46,51 +44,33 @@ fn v_logit() -> Entry {
             };
             let walked = C * (j..=p).map(walk).sum::<f64>();
             let at = chain.at([("p", p), ("j", j)]);
-            points.push(Point::new(&at, C * chain.pi(i) * left, [counted, walked]));
-        }
-    }
-    Claim::new(
-        "first-step.v-logit",
-        (SECTION, "the expected gradient of v"),
-        "The expected derivative of a logit by v_j at the start.",
-        "E[∂f_(p,i)/∂v_j] = c π_i (p−j+1) 1{j ≤ p}",
-        ["all sequences", "marginals by powers of P"],
-    )
-    .equality(points)
+            Point::new(&at, C * chain.pi(i) * left, [counted, walked])
+        },
+    );
+    Claim::new("first-step.v-logit").equality(points)
 }
 
 fn v_target() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([(1, 1), (4, 1), (6, 3), (6, 6)], |chain, (p, j)| {
         let (a, b, lam) = (chain.a, chain.b, chain.lambda());
-        for (p, j) in [(1, 1), (4, 1), (6, 3), (6, 6)] {
-            let left = (p + 1 - j) as f64;
-            let closed = C
-                * (2.0 * (a - 1.0) * (b - 1.0) / (lam - 1.0).powi(2)
-                    * (lam.powi((p + 1 - j) as i32) - 1.0)
-                    / (1.0 - 1.0 / lam)
-                    + ((a - 1.0).powi(2) + (b - 1.0).powi(2)) / (lam - 1.0).powi(2) * left);
-            let counted = expect(chain, p + 1, |x| v_slope(x, p, x[p], j));
-            let walk = |q: usize| -> f64 {
-                [1, 2]
-                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
-                    .iter()
-                    .sum()
-            };
-            let walked = C * (j..=p).map(walk).sum::<f64>();
-            let at = chain.at([("p", p), ("j", j)]);
-            points.push(Point::new(&at, closed, [counted, walked]));
-        }
-    }
-    Claim::new(
-        "first-step.v-target",
-        (SECTION, "eq. v1_grad_ground"),
-        "The expected derivative of the correct logit by v_j at the start.",
-        "E[∂f_(p,x_(p+1))/∂v_j] = c (2 ((a−1)(b−1))/(λ−1)^2 (λ^(p+1−j) − 1)/(1−λ^(−1)) + \
-         ((a−1)^2+(b−1)^2)/(λ−1)^2 (p−j+1)) 1{j ≤ p}",
-        ["all sequences", "powers of P"],
-    )
-    .equality(points)
+        let left = (p + 1 - j) as f64;
+        let closed = C
+            * (2.0 * (a - 1.0) * (b - 1.0) / (lam - 1.0).powi(2)
+                * (lam.powi((p + 1 - j) as i32) - 1.0)
+                / (1.0 - 1.0 / lam)
+                + ((a - 1.0).powi(2) + (b - 1.0).powi(2)) / (lam - 1.0).powi(2) * left);
+        let counted = expect(chain, p + 1, |x| v_slope(x, p, x[p], j));
+        let walk = |q: usize| -> f64 {
+            [1, 2]
+                .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                .iter()
+                .sum()
+        };
+        let walked = C * (j..=p).map(walk).sum::<f64>();
+        let at = chain.at([("p", p), ("j", j)]);
+        Point::new(&at, closed, [counted, walked])
+    });
+    Claim::new("first-step.v-target").equality(points)
 }
 
 /// −∂L/∂v_j at the constant start for the chains of the grid.
@@ -128,28 +108,14 @@ fn v_index() -> Entry {
         })
     };
     let corrected = |chain, t, j| update(chain, t, j, false);
-    Claim::new(
-        "first-step.v-index",
-        (SECTION, "eq. v_step1, second line"),
-        "The mean over logits with which the correct one is compared is written with the i-th symbol of the \
-         sequence.",
-        "1/k Σ_(i=1)^k E[∂f_(p,x_i)/∂v_j]",
-        GRADIENT,
-    )
-    .correction("1/k Σ_(i=1)^k E[∂f_(p,i)/∂v_j]", "x_i → i")
-    .equality(v_points(|chain, t, j| update(chain, t, j, true), Some(&corrected)))
+    Claim::new("first-step.v-index").equality(v_points(
+        |chain, t, j| update(chain, t, j, true),
+        Some(&corrected),
+    ))
 }
 
 fn v() -> Entry {
-    Claim::new(
-        "first-step.v",
-        (SECTION, "eq. v_step1, last line"),
-        "v_j after the first step, for one chain: the coefficient of η.",
-        "c/t [((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + 2λ ((a−1)(b−1))/(λ−1)^3 \
-         ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)]",
-        GRADIENT,
-    )
-    .equality(v_points(|chain, t, j| v_step_1(chain, C, t, j), None))
+    Claim::new("first-step.v").equality(v_points(|chain, t, j| v_step_1(chain, C, t, j), None))
 }
 
 /// D = E[((a−1)² + (b−1)²)/(λ−1)²] − ½
@@ -166,29 +132,16 @@ fn leading_v(couplings: &Couplings) -> Entry {
         ];
         Point::new(&[("t", n)], constant_d() * (n - 1.0) / 2.0, truth)
     });
-    Claim::new(
-        "first-step.leading-v",
-        (SECTION, "leading order of v, and the Lemma"),
-        "The leading order of v_j after the first step (change divided by c η, at j = 2).",
-        "v_j^((1)) = c + (c η)/t ((t−j+1)(t−j+2))/2 D + O(1), D = 3/2 − ln 4",
-        ASYMPTOTIC,
-    )
-    .leading(0.0, points)
+    Claim::new("first-step.leading-v").leading(0.0, points)
 }
 
 fn constant_v() -> Entry {
     let truth = average(12, |q| {
         ((q.a - 1.0).powi(2) + (q.b - 1.0).powi(2)) / (q.lambda() - 1.0).powi(2)
     });
-    Claim::new(
-        "first-step.constant-v",
-        (SECTION, "after the leading order of v"),
-        "The constant of v, which is above one half.",
-        "E[((a−1)^2+(b−1)^2)/(λ−1)^2] = 2 − ln 4 > 1/2",
-        INTEGRALS,
-    )
-    .number("D", constant_d())
-    .equality([Point::new(&[], 2.0 - 2.0 * LN_2, truth)])
+    Claim::new("first-step.constant-v")
+        .number("D", constant_d())
+        .equality([Point::new(&[], 2.0 - 2.0 * LN_2, truth)])
 }
 
 fn v_falls(couplings: &Couplings) -> Entry {
@@ -209,16 +162,7 @@ fn v_falls(couplings: &Couplings) -> Entry {
     }
     let hundred = first_drive(couplings.dirichlet(100)).v;
     let profile = (1..).map(f64::from).zip(hundred.iter().copied()).collect();
-    Claim::new(
-        "first-step.v-falls",
-        (
-            "Section 3.2",
-            "after the Lemma: “mostly favors the first position, and has a quadratic decay”",
-        ),
-        "After the first step, v falls with the lag, so v_1 is the largest.",
-        "v_1^((1)) > v_2^((1)) > … > v_t^((1))",
-        ASYMPTOTIC,
-    )
-    .line("change of v_j over c η, t = 100", "j", profile)
-    .statement(points)
+    Claim::new("first-step.v-falls")
+        .line("change of v_j over c η, t = 100", "j", profile)
+        .statement(points)
 }

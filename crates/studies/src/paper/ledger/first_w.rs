@@ -9,11 +9,10 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, wk_case, wk_step_1};
 use super::truth::{
-    Couplings, GRADIENT, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive,
-    gradients, one_if, only,
+    Couplings, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive, gradients, one_if,
+    only,
 };
 
-const SECTION: &str = "Appendix A, first step";
 /// The constant start.
 const C: f64 = 0.02;
 
@@ -65,14 +64,7 @@ fn loss_gradient() -> Entry {
             -(0..t).map(each).sum::<f64>() / t as f64
         })
     };
-    Claim::new(
-        "first-step.loss-gradient",
-        (SECTION, "eq. loss_grad_wk and the elements of the gradient"),
-        "In the linear region, the loss depends only on the mean of the logits minus the correct one.",
-        "∇_(W_k) E[L|P] = 1/t Σ_(p=1)^t [1/k Σ_(i=1)^k E[∇ f_(p,i)] − E[∇ f_(p,x_(p+1))]]",
-        GRADIENT,
-    )
-    .equality(w_points(printed, None))
+    Claim::new("first-step.loss-gradient").equality(w_points(printed, None))
 }
 
 fn joint() -> Entry {
@@ -92,66 +84,19 @@ fn joint() -> Entry {
         }
         C / t as f64 * sum
     };
-    Claim::new(
-        "first-step.joint",
-        (SECTION, "eq. gd_W_1"),
-        "The gradient of W_k as a triple sum over powers of P, from the Markov property and the stationary \
-         start.",
-        "−∇_(W_k) E[L|P] = c/t Σ_(i=1)^k (P_mi − 1/k) Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) (P^(p−t′))_im \
-         (P^(t′−s))_li π_l",
-        GRADIENT,
-    )
-    .equality(w_points(printed, None))
+    Claim::new("first-step.joint").equality(w_points(printed, None))
 }
 
 fn wk() -> Entry {
-    Claim::new(
-        "first-step.wk",
-        (SECTION, "eq. Wk_step1"),
-        "The gradient of W_k with the four sums inserted.",
-        "−∇_(W_k) E[L|P] = (c π_l (P_m1 − 1/2))/(t (λ−1)^2) [(β_1m β_l1 − β_2m β_l2)/(λ−1) (I) + (β_1m γ_l1 \
-         − β_2m γ_l2)/(λ−1)^2 (II) + (β_l1 γ_1m − β_l2 γ_2m)/(λ−1) (III) + (γ_1m γ_l1 − γ_2m γ_l2) (IV)]",
-        GRADIENT,
-    )
-    .equality(w_points(|chain, t, m, l| wk_step_1(chain, C, t, m, l), None))
+    Claim::new("first-step.wk").equality(w_points(
+        |chain, t, m, l| wk_step_1(chain, C, t, m, l),
+        None,
+    ))
 }
 
 fn wk_cases(m: usize, l: usize) -> Entry {
-    let (id, at, formula) = match (m, l) {
-        (1, 1) => (
-            "first-step.w11",
-            "eq. Wk_11",
-            "((b−1)(a−1/2))/(λ−1)^3 [((a−1)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) + \
-             (2(a−1)(b−1))/(λ−1) (III) + (b−1)(b−a) (IV)]",
-        ),
-        (1, 2) => (
-            "first-step.w12",
-            "eq. Wk_12",
-            "((a−1)(a−1/2))/(λ−1)^3 [((1−b)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) − (2(b−1)^2)/(λ−1) \
-             (III) + (b−1)(b−a) (IV)]",
-        ),
-        (2, 1) => (
-            "first-step.w21",
-            "case m, l = 2, 1",
-            "((b−1)(1/2−b))/(λ−1)^3 [((1−a)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)^2)/(λ−1) \
-             (III) + (a−1)(b−a) (IV)]",
-        ),
-        _ => (
-            "first-step.w22",
-            "case m, l = 2, 2",
-            "((a−1)(1/2−b))/(λ−1)^3 [((b−1)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) − \
-             (2(a−1)(b−1))/(λ−1) (III) + (a−1)(b−a) (IV)]",
-        ),
-    };
     let printed = |chain, t, m, l| wk_case(chain, C, t, m, l);
-    Claim::new(
-        id,
-        (SECTION, at),
-        "One entry of W_k after the first step, for one chain: the coefficient of η c/t.",
-        formula,
-        GRADIENT,
-    )
-    .equality(w_points(printed, Some((m, l))))
+    Claim::new(&format!("first-step.w{m}{l}")).equality(w_points(printed, Some((m, l))))
 }
 
 /// Averaged gradients at v = 1 by both routes, at lengths short enough to sum over all sequences.
@@ -169,42 +114,25 @@ fn averaged(couplings: &Couplings, printed: usize, truth: usize) -> Vec<Point> {
     short.to_vec()
 }
 
-const AVERAGED: [&str; 2] = ["recursion over t, exact rule", "all sequences"];
-
 fn symmetry(couplings: &Couplings) -> Entry {
     let one = Coupling::of_prior(&only(CHAINS[0]), 7).expect("one chain");
     let single = first_drive(&one);
-    Claim::new(
-        "first-step.symmetric",
-        (SECTION, "after the four cases"),
-        "The average over chains makes W_k symmetric, since it is invariant under exchange of the symbols.",
-        "W_21^((1)) = W_12^((1))",
-        AVERAGED,
-    )
-    .number("W_12 − W_21 of one chain (a = 0.3, b = 0.9, t = 7)", single.w_k[1] - single.w_k[2])
-    .equality(averaged(couplings, 2, 1))
+    Claim::new("first-step.symmetric")
+        .number(
+            "W_12 − W_21 of one chain (a = 0.3, b = 0.9, t = 7)",
+            single.w_k[1] - single.w_k[2],
+        )
+        .equality(averaged(couplings, 2, 1))
 }
 
 fn equal_diagonal(couplings: &Couplings) -> Entry {
-    Claim::new(
-        "first-step.equal-diagonal",
-        (SECTION, "after the four cases"),
-        "The average over chains makes the diagonal of W_k constant.",
-        "W_11^((1)) = W_22^((1))",
-        AVERAGED,
-    )
-    .equality(averaged(couplings, 3, 0))
+    Claim::new("first-step.equal-diagonal").equality(averaged(couplings, 3, 0))
 }
 
 /// (ln 256 − 5)/12 and (7 − 10 ln 2)/6.
 pub fn leading_constants() -> [f64; 2] {
     [(8.0 * LN_2 - 5.0) / 12.0, (7.0 - 10.0 * LN_2) / 6.0]
 }
-
-pub const ASYMPTOTIC: [&str; 2] = [
-    "recursion over t, exact rule",
-    "eigenvalue and distances, rules on panels",
-];
 
 fn leading_w(couplings: &Couplings, column: usize) -> Entry {
     let constant = leading_constants()[column - 1];
@@ -218,24 +146,11 @@ fn leading_w(couplings: &Couplings, column: usize) -> Entry {
             [fast, slow],
         )
     });
-    let (id, formula) = match column {
-        1 => (
-            "first-step.leading-diagonal",
-            "W_11^((1)) = c + c η B ((t+1)(t+2))/6 + O(t), B = (ln 256 − 5)/12",
-        ),
-        _ => (
-            "first-step.leading-off-diagonal",
-            "W_12^((1)) = c + c η A ((t+1)(t+2))/6 + O(t), A = (7 − 10 ln 2)/6",
-        ),
+    let id = match column {
+        1 => "first-step.leading-diagonal",
+        _ => "first-step.leading-off-diagonal",
     };
-    Claim::new(
-        id,
-        (SECTION, "eq. Wk_1st_step, and the Lemma"),
-        "The leading order of W_k after the first step, with its constant inserted (change divided by c η).",
-        formula,
-        ASYMPTOTIC,
-    )
-    .leading(1.0, points)
+    Claim::new(id).leading(1.0, points)
 }
 
 fn constant_diagonal() -> Entry {
@@ -249,18 +164,10 @@ fn constant_diagonal() -> Entry {
     let points = (1..)
         .zip(forms)
         .map(|(form, f)| Point::new(&[("form", f64::from(form))], printed, of(f)));
-    Claim::new(
-        "first-step.constant-diagonal",
-        (SECTION, "the calculation after eq. Wk_1st_step"),
-        "The constant of the diagonal, B, in its three forms.",
-        "E[(π_1 π_1)/(λ−1) (b−a) (P_11 − 1/2)] = (ln 256 − 5)/12 ≈ 0.045",
-        INTEGRALS,
-    )
-    .number("B", printed)
-    .equality(points)
+    Claim::new("first-step.constant-diagonal")
+        .number("B", printed)
+        .equality(points)
 }
-
-pub const INTEGRALS: [&str; 2] = ["exact rule in s and w", "rules on panels in a and b"];
 
 fn constant_off_diagonal() -> Entry {
     let [_, printed] = leading_constants();
@@ -272,15 +179,9 @@ fn constant_off_diagonal() -> Entry {
     let points = (1..)
         .zip(forms)
         .map(|(form, f)| Point::new(&[("form", f64::from(form))], printed, average(12, f)));
-    Claim::new(
-        "first-step.constant-off-diagonal",
-        (SECTION, "the calculation after eq. Wk_1st_step"),
-        "The constant off the diagonal, A, in its three forms.",
-        "E[(π_1 π_2)/(λ−1) (b−a) (P_11 − 1/2)] = (7 − 10 ln 2)/6 ≈ 0.011",
-        INTEGRALS,
-    )
-    .number("A", printed)
-    .equality(points)
+    Claim::new("first-step.constant-off-diagonal")
+        .number("A", printed)
+        .equality(points)
 }
 
 fn positive() -> Entry {
@@ -293,14 +194,7 @@ fn positive() -> Entry {
         let value = average(12, f);
         Point::new(&[("constant", f64::from(which))], value[0], value)
     });
-    Claim::new(
-        "first-step.positive",
-        ("Section 3.2 and Appendix A, Lemma", "“A, B, D > 0”"),
-        "The constants of the Lemma are positive.",
-        "A, B, D > 0",
-        INTEGRALS,
-    )
-    .statement(points)
+    Claim::new("first-step.positive").statement(points)
 }
 
 /// How close to 4 counts as "≈ 4".
@@ -330,24 +224,15 @@ fn ratio(couplings: &Couplings) -> Entry {
     });
     let [diagonal, off_diagonal] = leading_constants();
     let curve = (2..=10).map(|power| 1 << power).map(|t| (t as f64, at(t)));
-    Claim::new(
-        "first-step.ratio",
-        (
-            "Section 3.2, Lemma, and Appendix A",
-            "“B ≈ 4A (diagonal bias)”",
-        ),
-        "The diagonal of W_k grows four times as much as the other entries (here: within 5 %).",
-        "B ≈ 4 A",
-        ASYMPTOTIC,
-    )
-    .condition(format!(
-        "t ≥ {high}: the ratio falls with t towards B/A = {:.3}, and is {:.2} at t = 100",
-        diagonal / off_diagonal,
-        at(100)
-    ))
-    .line("diagonal over off-diagonal", "t", curve.collect())
-    .number("limit, B/A", diagonal / off_diagonal)
-    .number("at t = 100", at(100))
-    .number("first t within 5 % of 4", high as f64)
-    .statement(points)
+    Claim::new("first-step.ratio")
+        .condition(format!(
+            "t ≥ {high}: the ratio falls with t towards B/A = {:.3}, and is {:.2} at t = 100",
+            diagonal / off_diagonal,
+            at(100)
+        ))
+        .line("diagonal over off-diagonal", "t", curve.collect())
+        .number("limit, B/A", diagonal / off_diagonal)
+        .number("at t = 100", at(100))
+        .number("first t within 5 % of 4", high as f64)
+        .statement(points)
 }

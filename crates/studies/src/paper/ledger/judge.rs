@@ -3,8 +3,13 @@
 //! The paper makes three kinds of claim: that two expressions are equal, that they are equal up to a term of
 //! lower order, and that a statement holds. Each kind has its rule here, and verdicts are made nowhere else.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 use super::evidence::{Evidence, Kind, Line, Point, Verdict};
 use super::{Correction, Entry, Formula, Place};
+use crate::study::tables;
 
 /// An entry that has not been judged yet.
 pub(super) struct Claim {
@@ -14,21 +19,43 @@ pub(super) struct Claim {
     unit: Option<f64>,
 }
 
+/// What `ledger.toml` says about an entry.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    id: String,
+    section: String,
+    at: String,
+    statement: String,
+    printed: String,
+    routes: [String; 2],
+    correction: Option<String>,
+    #[serde(default)]
+    change: String,
+    condition: Option<String>,
+}
+
+static TEXTS: LazyLock<Vec<Text>> = LazyLock::new(|| tables(include_str!("../ledger.toml")));
+
 /// Deviations up to this size count as rounding: the printed forms divide by powers of 1 − λ.
 const TOLERANCE: f64 = 1e-10;
 
 impl Claim {
-    /// A claim with only its text and its routes.
-    pub fn new(
-        id: &'static str,
-        (section, at): (&'static str, &'static str),
-        statement: &'static str,
-        printed: &'static str,
-        routes: [&'static str; 2],
-    ) -> Self {
+    /// The claim called `id`, with what `ledger.toml` says about it.
+    ///
+    /// # Panics
+    ///
+    /// If it says nothing.
+    pub fn new(id: &str) -> Self {
+        let text = TEXTS.iter().find(|text| text.id == id);
+        let text = text.unwrap_or_else(|| panic!("{id} is not in ledger.toml"));
+        let correction = text.correction.as_ref().map(|formula| Correction {
+            formula: Formula(formula),
+            change: &text.change,
+        });
         let evidence = Evidence {
             kind: Kind::Equality,
-            routes,
+            routes: text.routes.each_ref().map(String::as_str),
             routes_apart: 0.0,
             scale: 0.0,
             tolerance: TOLERANCE,
@@ -39,18 +66,21 @@ impl Claim {
             lines: Vec::new(),
             numbers: Vec::new(),
         };
-        let entry = Entry {
-            id,
-            place: Place { section, at },
-            statement,
-            printed: Formula(printed),
-            correction: None,
-            verdict: Verdict::Open,
-            evidence,
+        let place = Place {
+            section: &text.section,
+            at: &text.at,
         };
         Self {
-            entry,
-            condition: None,
+            entry: Entry {
+                id: &text.id,
+                place,
+                statement: &text.statement,
+                printed: Formula(&text.printed),
+                correction,
+                verdict: Verdict::Open,
+                evidence,
+            },
+            condition: text.condition.clone(),
             unit: None,
         }
     }
@@ -62,14 +92,9 @@ impl Claim {
         self
     }
 
-    pub fn correction(mut self, formula: &'static str, change: &'static str) -> Self {
-        let formula = Formula(formula);
-        self.entry.correction = Some(Correction { formula, change });
-        self
-    }
-
-    pub fn condition(mut self, condition: impl Into<String>) -> Self {
-        self.condition = Some(condition.into());
+    /// Sets a condition that quotes numbers; others are in `ledger.toml`.
+    pub fn condition(mut self, condition: String) -> Self {
+        self.condition = Some(condition);
         self
     }
 
@@ -268,7 +293,7 @@ mod tests {
     use super::*;
 
     fn claim() -> Claim {
-        Claim::new("id", ("section", "at"), "statement", "x", ["one", "two"])
+        Claim::new("loss.total-expectation")
     }
 
     fn at(x: f64, printed: f64, truth: f64) -> Point {
@@ -284,7 +309,12 @@ mod tests {
         };
         assert_eq!(verdict(claim(), &[&good]), Verdict::Correct);
         assert_eq!(verdict(claim(), &[&good, &bad]), Verdict::DoesNotFollow);
-        let mend = || claim().correction("y", "x → y");
+        let mend = || {
+            let (formula, change) = (Formula("y"), "x → y");
+            let mut claim = claim();
+            claim.entry.correction = Some(Correction { formula, change });
+            claim
+        };
         let (good_mended, mended) = (good.clone().corrected(2.0), bad.clone().corrected(2.0));
         assert_eq!(
             verdict(mend(), &[&good_mended, &mended]),
@@ -294,7 +324,7 @@ mod tests {
         let wrong = good.clone().corrected(1.0);
         assert_eq!(verdict(mend(), &[&wrong, &mended]), Verdict::DoesNotFollow);
         let outside = bad.clone().inside(false);
-        let condition = || claim().condition("x = 1");
+        let condition = || claim().condition("x = 1".into());
         assert_eq!(
             verdict(condition(), &[&good, &outside]),
             Verdict::CorrectUnderCondition {

@@ -9,9 +9,8 @@ use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain};
-use super::truth::{Couplings, dirichlet, expect, one_if, only};
+use super::truth::{Couplings, dirichlet, expect, on_chains, one_if, only};
 
-const SECTION: &str = "Appendix A, first step";
 /// The constant start.
 const C: f64 = 0.02;
 
@@ -65,14 +64,7 @@ fn model() -> Entry {
             }
         }
     }
-    Claim::new(
-        "model.sum-form",
-        ("Appendix A, model", "eq. model"),
-        "The logits of the minimal model as a double sum.",
-        "f(e)_(p,i) = Σ_(t′=1)^p 1{x_t′ = i} Σ_(s=1)^(t′) v_(t′−s+1) e_(x_p)^T W_k e_(x_s)",
-        ["matrix products", "the f64 reference"],
-    )
-    .equality(points)
+    Claim::new("model.sum-form").equality(points)
 }
 
 fn margin() -> Entry {
@@ -83,15 +75,7 @@ fn margin() -> Entry {
         let truth = [all.margin_needed, margin_needed(&start).necessary];
         Point::new(&[("t", n)], C * C * n * (n + 1.0) / 2.0, truth)
     });
-    Claim::new(
-        "first-step.margin",
-        (SECTION, "the function at initialization, and the choice of Δ"),
-        "The largest difference of logits at the constant start, which is the smallest margin for which the \
-         loss is linear. (At equality, the sequence that repeats one symbol sits on the kink.)",
-        "Δ ≥ c^2 (t(t+1))/2",
-        ["all sequences", "the sequence that repeats its symbol"],
-    )
-    .equality(points)
+    Claim::new("first-step.margin").equality(points)
 }
 
 fn total_expectation() -> Entry {
@@ -127,17 +111,7 @@ fn total_expectation() -> Entry {
             [coupling.loss(&start, margin), at_once],
         )
     });
-    Claim::new(
-        "loss.total-expectation",
-        (SECTION, "the law of total expectation"),
-        "The population loss is the average over chains of the loss for one chain.",
-        "E[L] = E_P[E[L | P]]",
-        [
-            "recursion over t, exact rule",
-            "all sequences, with averaged probabilities",
-        ],
-    )
-    .equality(points)
+    Claim::new("loss.total-expectation").equality(points)
 }
 
 /// One step on the population loss, compared with the average of the steps on individual chains.
@@ -178,23 +152,13 @@ fn update() -> Entry {
             points.push(Point::new(&at, printed, [stepped[0].w_k[entry], by_losses]));
         }
     }
-    Claim::new(
-        "first-step.update",
-        (SECTION, "the update of W_k, before the four cases"),
-        "A step on the population loss moves W_k by the average over chains of the step for one chain.",
-        "(W_k^((1)))_(m,l) = (W_k^((0)))_(m,l) − η ∇_(W_k) E_(a,b)[E[L | P]]",
-        [
-            "recursion over t, exact rule",
-            "differences of losses over all sequences",
-        ],
-    )
-    .equality(points)
+    Claim::new("first-step.update").equality(points)
 }
 
 fn logit_gradient() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, i, m, l) in [(1, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (6, 2, 2, 2)] {
+    let points = on_chains(
+        [(1, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (6, 2, 2, 2)],
+        |chain, (p, i, m, l)| {
             let mut by_powers = 0.0;
             for q in 1..=p {
                 for s in 1..=q {
@@ -215,18 +179,8 @@ fn logit_gradient() -> Entry {
             };
             let raised = expect(chain, p, |x| logit(x, 1.0) - logit(x, 0.0));
             let at = chain.at([("p", p), ("i", i)]);
-            points.push(Point::new(&at, by_powers, [counted, raised]));
-        }
-    }
-    Claim::new(
-        "first-step.logit-gradient",
-        (
-            SECTION,
-            "the gradient of a logit, its elements and their expectation",
-        ),
-        "The expected derivative of a logit by an entry of W_k at the start.",
-        "E[(∇_(W_k) f_(p,i))_(m,l)] = c Σ_(t′=1)^p Σ_(s=1)^(t′) Pr[x_s = l, x_t′ = i, x_p = m]",
-        ["all sequences", "differences of logits"],
-    )
-    .equality(points)
+            Point::new(&at, by_powers, [counted, raised])
+        },
+    );
+    Claim::new("first-step.logit-gradient").equality(points)
 }

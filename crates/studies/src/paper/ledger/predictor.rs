@@ -6,14 +6,11 @@ use induct::theory::Weights;
 use super::Entry;
 use super::decisions::{Decisions, decisions};
 use super::evidence::Point;
-use super::first_w::ASYMPTOTIC;
 use super::judge::Claim;
 use super::proposition::{POWER_TOLERANCE, V, diagonal_part, mean, power_of_width, two_steps};
 use super::truth::{Couplings, dirichlet, symmetric, v_by_distances, w_by_distances};
 
 const SEQUENCES: usize = 2000;
-const SECTION: &str = "Appendix A, Proposition";
-
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![
         v_order(),
@@ -35,16 +32,9 @@ fn v_order() -> Entry {
         });
         Point::new(&[("j", j as f64)], j as f64 + 1.0, truth).corrected(j as f64)
     });
-    Claim::new(
-        "proposition.v-order",
-        (SECTION, "v after both steps"),
-        "The power of ε in v_j after both steps, for even j.",
-        "v_j ~ ε^(j+1)",
-        ASYMPTOTIC,
-    )
-    .correction("v_j ~ ε^j", "ε^(j+1) → ε^j")
-    .tolerance(POWER_TOLERANCE)
-    .equality(points)
+    Claim::new("proposition.v-order")
+        .tolerance(POWER_TOLERANCE)
+        .equality(points)
 }
 
 /// The weights after both steps by the second route: W_11 and v.
@@ -75,16 +65,9 @@ fn coefficient(couplings: &Couplings) -> Entry {
         let (w_11, v) = second_by_distances(couplings, LONG, epsilon, 0.0);
         w_11 * (v[1] - v[2])
     });
-    Claim::new(
-        "proposition.coefficient",
-        (SECTION, "the final predictor, its first term"),
-        "The power of ε in the bigram term of the prediction, W_11 v_2. The printed ε · ε³ is actually ε² · \
-         ε².",
-        "f(e)_(p,i) = O(ε^4) Σ_(t′=1)^p 1{x_t′ = i} 1{x_p = x_(t′−1)} + …",
-        ASYMPTOTIC,
-    )
-    .tolerance(POWER_TOLERANCE)
-    .equality([Point::new(&[("t", LONG as f64)], 4.0, [fast, slow])])
+    Claim::new("proposition.coefficient")
+        .tolerance(POWER_TOLERANCE)
+        .equality([Point::new(&[("t", LONG as f64)], 4.0, [fast, slow])])
 }
 
 fn remainder(couplings: &Couplings) -> Entry {
@@ -109,20 +92,24 @@ fn remainder(couplings: &Couplings) -> Entry {
             .map(|t| (t as f64, share(t, w_init)))
             .to_vec()
     };
-    Claim::new(
-        "proposition.remainder",
-        (SECTION, "the final predictor, its remainder"),
-        "The part of the prediction that is not bigrams: W_11 times the sum of all other lags. Each is \
-         O(1/t), but there are t of them, and they have the same power of ε as v_2.",
-        "f(e)_(p,i) = … + O(ε^6)",
-        ASYMPTOTIC,
-    )
-    .tolerance(POWER_TOLERANCE)
-    .line("all other lags over v_2, ε = 0.2, w_init = 0", "t", line(0.0))
-    .line("all other lags over v_2, ε = 0.2, w_init = v_init", "t", line(V))
-    .number("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0", share(512, 0.0))
-    .number("the same with w_init = v_init", share(512, V))
-    .equality(points)
+    Claim::new("proposition.remainder")
+        .tolerance(POWER_TOLERANCE)
+        .line(
+            "all other lags over v_2, ε = 0.2, w_init = 0",
+            "t",
+            line(0.0),
+        )
+        .line(
+            "all other lags over v_2, ε = 0.2, w_init = v_init",
+            "t",
+            line(V),
+        )
+        .number(
+            "all other lags over v_2 at t = 512, ε = 0.2, w_init = 0",
+            share(512, 0.0),
+        )
+        .number("the same with w_init = v_init", share(512, V))
+        .equality(points)
 }
 
 /// How far behind bigrams the model may be and still count as having reached them.
@@ -193,19 +180,7 @@ fn reaches_bigrams(couplings: &Couplings) -> Entry {
         ));
         numbers.push((format!("the same, bigrams ({name})"), found.bigrams.mean));
     }
-    let mut claim = Claim::new(
-        "proposition.reaches-bigrams",
-        ("Section 3.2 and Appendix A, Proposition", "“two steps of gradient descent … reach the bigrams \
-                                                     solution”"),
-        "After the two steps (η₁ = 1/t², η₂ = 1/t, v_init = 0.02), the model ranks the next symbols \
-         correctly as often as counting transitions does, to within 2 percentage points, on chains with a = \
-         b ~ U(½−ε, ½+ε). With w_init = v_init it does no better than chance, since the constant part of W_k \
-         gives every lag the same weight; with w_init = 0 it comes closer as t grows. If the decay spares v, \
-         as in section 3.2, v_init drowns out what was learnt.",
-        "f(e)_(p,i) ∝ Σ_(t′=1)^p 1{x_t′ = i} 1{x_p = x_(t′−1)}",
-        ["the model's own code", "the double sum in f64"],
-    )
-    .tolerance(0.01);
+    let mut claim = Claim::new("proposition.reaches-bigrams").tolerance(0.01);
     for (name, x, points) in lines {
         claim = claim.line(name, x, points);
     }

@@ -4,15 +4,13 @@ use induct::theory::{Coupling, Step, Weights, descend, gauss_legendre};
 
 use super::Entry;
 use super::evidence::Point;
-use super::first_w::{ASYMPTOTIC, leading_constants};
+use super::first_w::leading_constants;
 use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{
     Couplings, LENGTHS, by_enumeration, diagonal_drive, dirichlet, first_drive, symmetric,
     v_by_distances, w_by_distances,
 };
-
-const SECTION: &str = "Appendix A, Proposition";
 
 /// v_init in the checks.
 pub const V: f64 = 0.02;
@@ -57,14 +55,7 @@ fn w_after_first(couplings: &Couplings) -> Entry {
         let truth = [fast, couplings.w_by_distances(t)[0]].map(|drive| V * eta * drive);
         Point::new(&[("t", t as f64)], V * leading_constants()[0] / 6.0, truth)
     });
-    Claim::new(
-        "proposition.w-after-first",
-        (SECTION, "W_k after the first step"),
-        "With η₁ = 1/t², the first step changes W_k by a constant matrix (here: its diagonal).",
-        "W_k^((1)) = w_init 11^T + ⟦B, A; A, B⟧ O(1) + O(1/t)",
-        ASYMPTOTIC,
-    )
-    .leading(-1.0, points)
+    Claim::new("proposition.w-after-first").leading(-1.0, points)
 }
 
 fn v_after_first(couplings: &Couplings) -> Entry {
@@ -75,14 +66,7 @@ fn v_after_first(couplings: &Couplings) -> Entry {
         let truth = [fast, couplings.v_by_distances(t, 1)[0]].map(|drive| V + eta * w * drive);
         Point::new(&[("t", t as f64)], V, truth)
     });
-    Claim::new(
-        "proposition.v-after-first",
-        (SECTION, "v after the first step"),
-        "With η₁ = 1/t², the first step leaves v unchanged, up to a term that vanishes.",
-        "v_j^((1)) = v_init + η_1 w_init O(t) = v_init + O(1/t)",
-        ASYMPTOTIC,
-    )
-    .leading(-1.0, points)
+    Claim::new("proposition.v-after-first").leading(-1.0, points)
 }
 
 /// 2ε + ½ ln((½−ε)/(½+ε))
@@ -100,14 +84,7 @@ fn integral() -> Entry {
         let panels = 2.0 * epsilon * mean(epsilon, |chain| integrand(chain.a));
         Point::new(&[("ε", epsilon)], printed_integral(epsilon), [once, panels])
     });
-    Claim::new(
-        "proposition.integral",
-        (SECTION, "W_k after the second step, the integral"),
-        "The integral on the diagonal of W_k. It is negative, and about −8ε³/3 for small ε.",
-        "∫_(1/2−ε)^(1/2+ε) (a−1/2)/(a−1) = 2ε + 1/2 ln((1/2−ε)/(1/2+ε))",
-        ["one Gauss rule", "Gauss rules on panels"],
-    )
-    .equality(points)
+    Claim::new("proposition.integral").equality(points)
 }
 
 fn only_v_matters(couplings: &Couplings) -> Entry {
@@ -128,15 +105,7 @@ fn only_v_matters(couplings: &Couplings) -> Entry {
         let routes = [truth[0][entry], truth[1][entry]];
         Point::new(&[("entry", entry as f64)], printed[entry], routes)
     });
-    Claim::new(
-        "proposition.only-v-matters",
-        (SECTION, "footnote to W_k after the second step"),
-        "The gradient of W_k does not depend on W_k, so the Corollary's first step also describes the \
-         second, as long as v is still constant.",
-        "∇_(W_k) L(W_k^((1)), v) = ∇_(W_k) L(W_k^((0)), v)",
-        ["recursion over t", "all sequences"],
-    )
-    .equality(points)
+    Claim::new("proposition.only-v-matters").equality(points)
 }
 
 fn w_after_second() -> Entry {
@@ -148,20 +117,7 @@ fn w_after_second() -> Entry {
         Point::new(&[("t", t as f64), ("ε", epsilon)], printed, [fast, slow])
             .corrected(-printed / (16.0 * epsilon))
     });
-    Claim::new(
-        "proposition.w-after-second",
-        (SECTION, "W_k after the second step"),
-        "The diagonal of W_k after the second step, over v_init η₂: the minus sign and the 1/8 of eq. \
-         aequalb_for_proof are lost, and the integral is not an average. The 1/8 could be part of O(t), but \
-         as printed the diagonal is negative and has a different power of ε.",
-        "W_11^((2)) = v_init η_2 (2ε + 1/2 ln((1/2−ε)/(1/2+ε))) O(t) + O(1)",
-        ASYMPTOTIC,
-    )
-    .correction(
-        "W_11^((2)) = −(v_init η_2)/(16ε) (2ε + 1/2 ln((1/2−ε)/(1/2+ε))) t + O(1)",
-        "2ε + ½ ln(…) → −(2ε + ½ ln(…))/(16ε)",
-    )
-    .leading(0.0, points)
+    Claim::new("proposition.w-after-second").leading(0.0, points)
 }
 
 /// The power of ε with which `f` grows for small ε.
@@ -176,16 +132,9 @@ fn w_order() -> Entry {
     let t = 128;
     let fast = power_of_width(|epsilon| first_drive(&narrow(epsilon, t)).w_k[0]);
     let slow = power_of_width(|epsilon| mean(epsilon, |chain| w_by_distances(chain, t, 1, 1)));
-    Claim::new(
-        "proposition.w-order",
-        (SECTION, "W_k after both steps"),
-        "The power of ε in the diagonal of W_k after the second step.",
-        "W_k^((2)) = O(ε) ⟦1, 0; 0, 1⟧ + O(1/t)",
-        ASYMPTOTIC,
-    )
-    .correction("W_k^((2)) = O(ε^2) ⟦1, 0; 0, 1⟧ + O(1/t)", "O(ε) → O(ε²)")
-    .tolerance(POWER_TOLERANCE)
-    .equality([Point::new(&[("t", t as f64)], 1.0, [fast, slow]).corrected(2.0)])
+    Claim::new("proposition.w-order")
+        .tolerance(POWER_TOLERANCE)
+        .equality([Point::new(&[("t", t as f64)], 1.0, [fast, slow]).corrected(2.0)])
 }
 
 /// The weights after each of the two steps with η₁ = 1/t² and η₂ = 1/t; the second step's decay erases both
@@ -219,8 +168,6 @@ fn two_steps_enumerated(t: usize, epsilon: f64, w_init: f64) -> [Weights; 2] {
 }
 
 const SHORT: usize = 7;
-const SHORT_ROUTES: [&str; 2] = ["two exact steps", "two steps over all sequences"];
-
 /// v_j after both steps at t = 7, for every j, with a printed and a corrected form.
 fn v_points(couplings: &Couplings, forms: impl Fn(&Weights, usize) -> [f64; 2]) -> Vec<Point> {
     let mut points = Vec::new();
@@ -251,18 +198,7 @@ fn v_rate(couplings: &Couplings) -> Entry {
         let drive = off * plain + (on - off) * diagonal;
         [drive, drive / t as f64]
     };
-    Claim::new(
-        "proposition.v-rate",
-        (SECTION, "the update of v, first line"),
-        "The second step of v is missing its learning rate.",
-        "v_j^((2)) = (1−λ_wd) v_j^((1)) − ∂L/∂v_j",
-        SHORT_ROUTES,
-    )
-    .correction(
-        "v_j^((2)) = (1−λ_wd) v_j^((1)) − η_2 ∂L/∂v_j",
-        "∂L/∂v_j → η₂ ∂L/∂v_j",
-    )
-    .equality(v_points(couplings, forms))
+    Claim::new("proposition.v-rate").equality(v_points(couplings, forms))
 }
 
 fn v_parts(couplings: &Couplings) -> Entry {
@@ -274,19 +210,7 @@ fn v_parts(couplings: &Couplings) -> Entry {
             eta * (off * plain + (on - off) * diagonal),
         ]
     };
-    Claim::new(
-        "proposition.v-parts",
-        (SECTION, "the update of v, second line"),
-        "The weights of the two parts of v's gradient: w_init is missing from the first, and the second \
-         assumes B = 4A. (Signs are taken as intended.)",
-        "v_j^((2)) = η_2 A ∂L_const/∂v_j + η_2 3A ∂L_diag/∂v_j",
-        SHORT_ROUTES,
-    )
-    .correction(
-        "v_j^((2)) = −η_2 (w_init + A) ∂L_const/∂v_j − η_2 (B−A) ∂L_diag/∂v_j",
-        "A → w_init + A, 3A → B − A",
-    )
-    .equality(v_points(couplings, forms))
+    Claim::new("proposition.v-parts").equality(v_points(couplings, forms))
 }
 
 fn v_rho(couplings: &Couplings) -> Entry {
@@ -296,19 +220,7 @@ fn v_rho(couplings: &Couplings) -> Entry {
         let with = |rho: f64| eta * (off * rho * plain + (on - off) * diagonal);
         [with(on), with(1.0)]
     };
-    Claim::new(
-        "proposition.v-rho",
-        (SECTION, "the update of v, third line"),
-        "When the constant part is written out, an unexplained factor ρ appears. (The weights are those of \
-         the corrected second line.)",
-        "A (η_2 ρ)/t (((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + O(t))",
-        SHORT_ROUTES,
-    )
-    .correction(
-        "A η_2/t (((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + O(t))",
-        "η₂ρ → η₂",
-    )
-    .equality(v_points(couplings, forms))
+    Claim::new("proposition.v-rho").equality(v_points(couplings, forms))
 }
 
 fn leading_v() -> Entry {
@@ -321,14 +233,7 @@ fn leading_v() -> Entry {
         let printed = left * (left + 1.0) / 2.0 / t as f64 * constant;
         Point::new(&[("t", t as f64), ("ε", epsilon)], printed, [fast, slow])
     });
-    Claim::new(
-        "proposition.leading-v",
-        (SECTION, "v_j for a = b"),
-        "The leading order of what the diagonal adds to v_j (divided by 3A η₂, at j = 2).",
-        "1/t ((t−j+1)(t−j+2))/2 2 E[(a−1/2)/4 (2a−1)^(j−1)] + 1/t O(t)",
-        ASYMPTOTIC,
-    )
-    .leading(0.0, points)
+    Claim::new("proposition.leading-v").leading(0.0, points)
 }
 
 /// E[(a−½)(2a−1)^{j−1}] over a ~ U(½−ε, ½+ε): a Gauss rule, and the moments of λ.
@@ -343,19 +248,11 @@ fn moment(epsilon: f64, j: usize) -> [f64; 2] {
     [by_rule, by_moments]
 }
 
-const MOMENTS: [&str; 2] = ["a Gauss rule", "E λ^j = (2ε)^j/(j+1)"];
-
 fn moment_of_v1() -> Entry {
     let points = WIDTHS.map(|epsilon| Point::new(&[("ε", epsilon)], 0.0, moment(epsilon, 1)));
-    Claim::new(
-        "proposition.moment-of-v1",
-        (SECTION, "the expectation for j = 1"),
-        "To leading order, the diagonal adds nothing to v_1.",
-        "E[(a−1/2)/4 (2a−1)^(j−1)] = 0 for j = 1",
-        MOMENTS,
-    )
-    .unit(1.0)
-    .equality(points)
+    Claim::new("proposition.moment-of-v1")
+        .unit(1.0)
+        .equality(points)
 }
 
 fn moments() -> Entry {
@@ -375,16 +272,7 @@ fn moments() -> Entry {
             points.push(point.corrected(printed / (2.0 * epsilon)));
         }
     }
-    Claim::new(
-        "proposition.moments",
-        (SECTION, "the expectation for j ≥ 2"),
-        "The expectation is computed as an integral without the density 1/(2ε) of the uniform distribution.",
-        "E[(a−1/2)(2a−1)^(j−1)] = ∫_(1/2−ε)^(1/2+ε) (a−1/2)(2a−1)^(j−1) = 4^k/(2k+1) ε^(2k+1) for j = 2k, 0 \
-         for j odd",
-        MOMENTS,
-    )
-    .correction("E[(a−1/2)(2a−1)^(j−1)] = 4^k/(2(2k+1)) ε^(2k) for j = 2k", "ε^(2k+1) → ε^(2k)/2")
-    .equality(points)
+    Claim::new("proposition.moments").equality(points)
 }
 
 fn v_start(couplings: &Couplings) -> Entry {
@@ -400,17 +288,7 @@ fn v_start(couplings: &Couplings) -> Entry {
         let slow = (off * by(0) + (on - off) * by(1)) / t as f64;
         Point::new(&[("t", t as f64), ("ε", epsilon)], V + limit, [fast, slow]).corrected(limit)
     });
-    Claim::new(
-        "proposition.v-start",
-        (SECTION, "v after both steps"),
-        "v still contains v_init, although the weight decay λ_wd = 1 has just removed it (j = 2, w_init = \
-         0). If the decay is meant for W_k only, as in section 3.2, it is the factor 1 − λ_wd in the update \
-         of v that is wrong. δ is the Kronecker delta.",
-        "v_j = v_init + O((t−j+1)(t−j+2)/t^2) Σ_(s=2k) δ(s−j) ε^(j+1) + O(1/t)",
-        ASYMPTOTIC,
-    )
-    .correction("v_j = O((t−j+1)(t−j+2)/t^2) Σ_(s=2k) δ(s−j) ε^j + O(1/t)", "v_init → 0")
-    .leading(-1.0, points)
+    Claim::new("proposition.v-start").leading(-1.0, points)
 }
 
 /// What the diagonal of the first step's W_k adds to v_j in the second step, by the given route.

@@ -7,10 +7,9 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
 use super::truth::{
-    Couplings, GRADIENT, by_enumeration, diagonal_drive, dirichlet, expect, gradients, one_if, only,
+    Couplings, by_enumeration, diagonal_drive, dirichlet, expect, gradients, on_chains, one_if,
+    only,
 };
-
-const SECTION: &str = "Appendix A, second step";
 
 /// c′ and ρ in the checks: W_k = c′ 11ᵀ + (ρ − c′) I.
 const OFF: f64 = 0.3;
@@ -63,58 +62,35 @@ fn logit_by_powers(chain: Chain, (p, j, i): (usize, usize, usize)) -> f64 {
     sum
 }
 
-const ROUTES: [&str; 2] = ["all sequences", "powers of P"];
-
 fn logit() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in PLACES {
-            let together = |q: usize| {
-                expect(chain, p, |x| {
-                    one_if(x[q - 1] + 1 == i && x[q - j] == x[p - 1])
-                })
-            };
-            let printed = OFF * chain.pi(i) * (p + 1 - j) as f64
-                + (ON - OFF) * (j..=p).map(together).sum::<f64>();
-            let counted = expect(chain, p, |x| slope(x, p, i, j));
-            let truth = [counted, logit_by_powers(chain, (p, j, i))];
-            points.push(Point::new(&place(chain, (p, j, i)), printed, truth));
-        }
-    }
-    Claim::new(
-        "second-step.logit",
-        (SECTION, "the gradient of v, first display"),
-        "The derivative of a logit by v_j splits into the contribution of a constant W_k and that of its \
-         diagonal.",
-        "E[∂f_(p,i)/∂v_j] = c′ π_i (p−j+1) 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = i, x_(t′−j+1) = x_p] 1{j≤p}",
-        ROUTES,
-    )
-    .equality(points)
+    let points = on_chains(PLACES, |chain, (p, j, i)| {
+        let together = |q: usize| {
+            expect(chain, p, |x| {
+                one_if(x[q - 1] + 1 == i && x[q - j] == x[p - 1])
+            })
+        };
+        let printed = OFF * chain.pi(i) * (p + 1 - j) as f64
+            + (ON - OFF) * (j..=p).map(together).sum::<f64>();
+        let counted = expect(chain, p, |x| slope(x, p, i, j));
+        let truth = [counted, logit_by_powers(chain, (p, j, i))];
+        Point::new(&place(chain, (p, j, i)), printed, truth)
+    });
+    Claim::new("second-step.logit").equality(points)
 }
 
 fn logit_v1() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([(1, 1), (4, 2), (7, 1)], |chain, (p, i)| {
         let lam = chain.lambda();
-        for (p, i) in [(1, 1), (4, 2), (7, 1)] {
-            let n = p as f64;
-            let closed = OFF * chain.pi(i) * n
-                + (ON - OFF) * chain.pi(i) / (lam - 1.0)
-                    * (n * chain.gamma(i, i)
-                        + chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0));
-            let counted = expect(chain, p, |x| slope(x, p, i, 1));
-            let truth = [counted, logit_by_powers(chain, (p, 1, i))];
-            points.push(Point::new(&place(chain, (p, 1, i)), closed, truth));
-        }
-    }
-    Claim::new(
-        "second-step.logit-v1",
-        (SECTION, "the case j = 1"),
-        "The derivative of a logit by v_1, summed.",
-        "E[∂f_(p,i)/∂v_1] = c′ π_i p + ((ρ−c′) π_i)/(λ−1) (p γ_ii + β_ii (λ^p − 1)/(λ−1))",
-        ROUTES,
-    )
-    .equality(points)
+        let n = p as f64;
+        let closed = OFF * chain.pi(i) * n
+            + (ON - OFF) * chain.pi(i) / (lam - 1.0)
+                * (n * chain.gamma(i, i)
+                    + chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0));
+        let counted = expect(chain, p, |x| slope(x, p, i, 1));
+        let truth = [counted, logit_by_powers(chain, (p, 1, i))];
+        Point::new(&place(chain, (p, 1, i)), closed, truth)
+    });
+    Claim::new("second-step.logit-v1").equality(points)
 }
 
 /// The bracket that the derivatives of a logit and of the correct logit by v_j share.
@@ -129,9 +105,9 @@ fn bracket(chain: Chain, p: usize, j: usize, i: usize, l: usize) -> f64 {
 }
 
 fn logit_vj() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in PLACES.into_iter().filter(|&(_, j, _)| j >= 2) {
+    let points = on_chains(
+        PLACES.into_iter().filter(|&(_, j, _)| j >= 2),
+        |chain, (p, j, i)| {
             let sum: f64 = [1, 2]
                 .map(|l| chain.pi(l) * bracket(chain, p, j, i, l))
                 .iter()
@@ -142,19 +118,10 @@ fn logit_vj() -> Entry {
             // The right side is correct; on the left is the derivative by v_1, or by v_j.
             let left = |j| expect(chain, p, |x| slope(x, p, i, j));
             let point = Point::new(&place(chain, (p, j, i)), left(1), [right, by_powers]);
-            points.push(point.corrected(left(j)));
-        }
-    }
-    Claim::new(
-        "second-step.logit-vj",
-        (SECTION, "eq. grad_2nd_i, the case j ≥ 2"),
-        "The derivative of a logit by v_j, summed; the left side is printed with v_1.",
-        "E[∂f_(p,i)/∂v_1] = c′ π_i (p−j+1) + (ρ−c′)/(λ−1)^2 Σ_(l=1)^2 π_l (β_il β_li (λ^p − λ^(j−1))/(λ−1) + \
-         β_il γ_li (λ^(p−j+1) − 1)/(λ−1) + (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li))",
-        ["the printed right side", "powers of P"],
-    )
-    .correction("E[∂f_(p,i)/∂v_j] = (the same right side)", "∂v_1 → ∂v_j")
-    .equality(points)
+            point.corrected(left(j))
+        },
+    );
+    Claim::new("second-step.logit-vj").equality(points)
 }
 
 /// Σ_{t′=j}^p Pr[x_t′ = x_{p+1}, x_{t′−j+1} = x_p]: counted, and by powers of P.
@@ -175,87 +142,51 @@ fn target(chain: Chain, p: usize, j: usize) -> [f64; 2] {
 }
 
 fn target_general() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j) in [(1, 1), (5, 1), (6, 2), (7, 4)] {
-            let same = |q: usize| -> f64 {
-                [1, 2]
-                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
-                    .iter()
-                    .sum()
-            };
-            let [together, by_powers] = target(chain, p, j);
-            let plain: f64 = (j..=p).map(same).sum();
-            let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
-            let again = expect(chain, p + 1, |x| {
-                (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
-            });
-            let at = chain.at([("p", p), ("j", j)]);
-            let printed = OFF * plain + (ON - OFF) * by_powers;
-            points.push(Point::new(
-                &at,
-                printed,
-                [counted, OFF * again + (ON - OFF) * together],
-            ));
-        }
-    }
-    Claim::new(
-        "second-step.target",
-        (SECTION, "the derivative of the ground truth logit"),
-        "The derivative of the correct logit by v_j splits in the same way.",
-        "E[∂f_(p,x_(p+1))/∂v_j] = c′ Σ_(t′=j)^p Pr[x_t′ = x_(p+1)] 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = \
-         x_(p+1), x_(t′−j+1) = x_p] 1{j≤p}",
-        ["all sequences", "all sequences, part by part"],
-    )
-    .equality(points)
+    let points = on_chains([(1, 1), (5, 1), (6, 2), (7, 4)], |chain, (p, j)| {
+        let same = |q: usize| -> f64 {
+            [1, 2]
+                .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                .iter()
+                .sum()
+        };
+        let [together, by_powers] = target(chain, p, j);
+        let plain: f64 = (j..=p).map(same).sum();
+        let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
+        let again = expect(chain, p + 1, |x| {
+            (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
+        });
+        let at = chain.at([("p", p), ("j", j)]);
+        let printed = OFF * plain + (ON - OFF) * by_powers;
+        Point::new(&at, printed, [counted, OFF * again + (ON - OFF) * together])
+    });
+    Claim::new("second-step.target").equality(points)
 }
 
 fn target_v1() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([1, 3, 7], |chain, p| {
         let lam = chain.lambda();
-        for p in [1, 3, 7] {
-            let each = |i: usize| {
-                let sum = chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
-                    + chain.gamma(i, i) * p as f64;
-                chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
-            };
-            let at = chain.at([("p", p)]);
-            points.push(Point::new(&at, each(1) + each(2), target(chain, p, 1)));
-        }
-    }
-    Claim::new(
-        "second-step.target-v1",
-        (SECTION, "the correct logit, j = 1"),
-        "What the diagonal of W_k adds to the derivative of the correct logit by v_1.",
-        "Σ_(t′=1)^p Pr[x_t′ = x_(p+1) = x_p] = Σ_(i=1)^2 (π_i P_ii)/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
-        ROUTES,
-    )
-    .equality(points)
+        let each = |i: usize| {
+            let sum = chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
+                + chain.gamma(i, i) * p as f64;
+            chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
+        };
+        let at = chain.at([("p", p)]);
+        Point::new(&at, each(1) + each(2), target(chain, p, 1))
+    });
+    Claim::new("second-step.target-v1").equality(points)
 }
 
 fn target_vj() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j) in [(2, 2), (5, 2), (6, 3), (7, 4), (6, 6)] {
-            let mut sum = 0.0;
-            for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-                sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
-            }
-            let at = chain.at([("p", p), ("j", j)]);
-            let printed = sum / (chain.lambda() - 1.0).powi(2);
-            points.push(Point::new(&at, printed, target(chain, p, j)));
+    let points = on_chains([(2, 2), (5, 2), (6, 3), (7, 4), (6, 6)], |chain, (p, j)| {
+        let mut sum = 0.0;
+        for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
         }
-    }
-    Claim::new(
-        "second-step.target-vj",
-        (SECTION, "the correct logit, j ≥ 2"),
-        "What the diagonal of W_k adds to the derivative of the correct logit by v_j.",
-        "1/(λ−1)^2 Σ_(i=1)^2 Σ_(l=1)^2 π_l P_li (β_il β_li (λ^p − λ^(j−1))/(λ−1) + β_il γ_li (λ^(p−j+1) − \
-         1)/(λ−1) + (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li)) 1{j≤p}",
-        ROUTES,
-    )
-    .equality(points)
+        let at = chain.at([("p", p), ("j", j)]);
+        let printed = sum / (chain.lambda() - 1.0).powi(2);
+        Point::new(&at, printed, target(chain, p, j))
+    });
+    Claim::new("second-step.target-vj").equality(points)
 }
 
 /// W_k = off 11ᵀ + (on − off) I, v = 0.
@@ -284,16 +215,7 @@ fn scale_of_first() -> Entry {
             points.push(point.corrected(with(OFF / C)));
         }
     }
-    Claim::new(
-        "second-step.scale-of-first",
-        (SECTION, "eqs. v_step2_1, v_step2_2, 2ndstep_1, 2ndstep_j, init-one: the term c′ ∂L⁰/∂v_j"),
-        "The contribution of a constant W_k to the gradient is c′ times that of the first step, which \
-         already contains the factor c of its W_k.",
-        "−∂L/∂v_j = −c′ ∂L^0/∂v_j + (ρ−c′)/t (…)",
-        GRADIENT,
-    )
-    .correction("−∂L/∂v_j = −(c′/c) ∂L^0/∂v_j + (ρ−c′)/t (…)", "c′ → c′/c")
-    .equality(points)
+    Claim::new("second-step.scale-of-first").equality(points)
 }
 
 /// −∂L/∂v_j at W_k = I for the chains of the grid, by recursion and over all sequences.
@@ -330,49 +252,18 @@ fn v1_sum() -> Entry {
         }
         [sum / t as f64; 2]
     };
-    Claim::new(
-        "second-step.v1-sum",
-        (SECTION, "eq. v_step2_1, second line"),
-        "What the diagonal adds to v_1, before summing over p.",
-        "1/t Σ_(p=1)^t Σ_(i=1)^2 (P_ii − 1/2) π_i/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
-        GRADIENT,
-    )
-    .equality(diagonal_points(|_| 1..=1, sum))
+    Claim::new("second-step.v1-sum").equality(diagonal_points(|_| 1..=1, sum))
 }
 
 fn v1_closed() -> Entry {
     let forms = |chain, t, _| [false, true].map(|mended| diagonal_v1(chain, t, mended) / t as f64);
-    Claim::new(
-        "second-step.v1-closed",
-        (SECTION, "eq. v_step2_1, last line"),
-        "What the diagonal adds to v_1, summed; the first term has lost a factor of the line before.",
-        "1/t [((λ−λ^(t+1))/(1−λ) − t) ((a−1)(b−1))/(λ−1)^2 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
-         (t(t+1))/2]",
-        GRADIENT,
-    )
-    .correction(
-        "1/t [((λ−λ^(t+1))/(1−λ) − t) (λ(a−1)(b−1))/(λ−1)^3 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
-         (t(t+1))/2]",
-        "(a−1)(b−1)/(λ−1)² → λ(a−1)(b−1)/(λ−1)³",
-    )
-    .equality(diagonal_points(|_| 1..=1, forms))
+    Claim::new("second-step.v1-closed").equality(diagonal_points(|_| 1..=1, forms))
 }
 
 fn vj_closed() -> Entry {
     let forms =
         |chain, t, j| [false, true].map(|mended| diagonal_vj(chain, t, j, mended) / t as f64);
-    Claim::new(
-        "second-step.vj-closed",
-        (SECTION, "eq. v_step2_2, second term of the bracket"),
-        "What the diagonal adds to v_j, summed; one denominator has the wrong sign.",
-        "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(λ−1) − t + j − 1)",
-        GRADIENT,
-    )
-    .correction(
-        "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)",
-        "denominator λ−1 → 1−λ",
-    )
-    .equality(diagonal_points(|t| 2..=t, forms))
+    Claim::new("second-step.vj-closed").equality(diagonal_points(|t| 2..=t, forms))
 }
 
 fn vj_start() -> Entry {
@@ -391,13 +282,5 @@ fn vj_start() -> Entry {
         )
         .corrected(path[0].v[j - 1] + change)
     });
-    Claim::new(
-        "second-step.vj-start",
-        (SECTION, "eq. v_step2_2, second line"),
-        "The update of v_j starts from v_j, but v_1 is printed.",
-        "v_j^((2)) = v_1^((1)) − η c′ ∂L^0/∂v_j + …",
-        ["two exact steps", "two steps over all sequences"],
-    )
-    .correction("v_j^((2)) = v_j^((1)) − η c′ ∂L^0/∂v_j + …", "v_1 → v_j")
-    .equality(points)
+    Claim::new("second-step.vj-start").equality(points)
 }

@@ -10,8 +10,6 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, first_drive, one_if};
 
-const POSTERIOR: &str = "Section 2.2, bigram strategy";
-
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![
         mean_general(),
@@ -66,11 +64,6 @@ fn by_strategy(x: &[u8], alpha: [f64; 2], j: usize) -> f64 {
         .expect("a sequence of two states")[j]
 }
 
-const ROUTES: [&str; 2] = [
-    "prior times likelihood, by a Gauss rule",
-    "the counting strategy",
-];
-
 fn mean_points(
     alphas: &[[f64; 2]],
     form: impl Fn(&[u8], [f64; 2], usize) -> [f64; 2],
@@ -103,15 +96,7 @@ fn mean_general() -> Entry {
             (counts[j] + alpha[j]) / (own + sum),
         ]
     };
-    Claim::new(
-        "posterior.mean",
-        (POSTERIOR, "third display"),
-        "The posterior mean of a transition probability. N counts all transitions, N_i those from state i.",
-        "E[P_ij | x] = (c_ij + α_j)/(N + Σ_i α_i)",
-        ROUTES,
-    )
-    .correction("E[P_ij | x] = (c_ij + α_j)/(N_i + Σ_j α_j)", "N → N_i")
-    .equality(mean_points(&[[1.0, 1.0], [2.0, 3.0]], form))
+    Claim::new("posterior.mean").equality(mean_points(&[[1.0, 1.0], [2.0, 3.0]], form))
 }
 
 fn mean_uniform() -> Entry {
@@ -119,15 +104,7 @@ fn mean_uniform() -> Entry {
         let counts = followers(x);
         [(counts[j] + 1.0) / (counts[0] + counts[1] + 2.0); 2]
     };
-    Claim::new(
-        "posterior.mean-uniform",
-        (POSTERIOR, "after the third display"),
-        "The posterior mean under the uniform prior, if the first symbol is not used as evidence about the \
-         chain.",
-        "E[P_ij | x] = (c_ij + 1)/(N_i + k)",
-        ROUTES,
-    )
-    .equality(mean_points(&[[1.0, 1.0]], form))
+    Claim::new("posterior.mean-uniform").equality(mean_points(&[[1.0, 1.0]], form))
 }
 
 fn beta() -> Entry {
@@ -156,14 +133,7 @@ fn beta() -> Entry {
             }
         }
     }
-    Claim::new(
-        "posterior.beta",
-        (POSTERIOR, "first and second display"),
-        "Each transition probability is Beta-distributed given the sequence (checked by its second moment).",
-        "P_ij | x ~ Beta(c_ij + α_j, Σ_j α_j + N_i − α_j − c_ij)",
-        ROUTES,
-    )
-    .equality(points)
+    Claim::new("posterior.beta").equality(points)
 }
 
 /// The bigram strategy on a class of sequences.
@@ -187,17 +157,10 @@ fn start() -> Entry {
             });
         points.push(Point::new(&[("t", t as f64)], 0.0, [by_classes, by_bayes]));
     }
-    Claim::new(
-        "posterior.start",
-        (POSTERIOR, "the Remark"),
-        "The bigram strategy ignores what the stationary start says about the chain; its loss relative to \
-         Bayes vanishes with t (in nats, at the last symbol).",
-        "loss(bigrams) − loss(Bayes) → 0",
-        ["all sequences, grouped by counts", "the library's exact Bayes"],
-    )
-    .tolerance(1e-6)
-    .number("loss(bigrams) − loss(Bayes) at t = 64", points[3].truth[0])
-    .leading(-1.0, points)
+    Claim::new("posterior.start")
+        .tolerance(1e-6)
+        .number("loss(bigrams) − loss(Bayes) at t = 64", points[3].truth[0])
+        .leading(-1.0, points)
 }
 
 /// One sequence of a class.
@@ -251,28 +214,7 @@ fn fact(id: &'static str, kind: MinimalStart) -> Entry {
             points.push(Point::new(&at, printed, [logits[(p, i)], by_sum]));
         }
     }
-    let (statement, formula) = if counts_pairs {
-        (
-            "With v on the previous symbol and W_k the identity, the minimal model counts transitions.",
-            "v = (0, 1, 0, …, 0), W_k = I : f(E)_(p,i) = Σ_(t′=2)^p 1{x_t′ = i} 1{x_(t′−1) = x_p}",
-        )
-    } else {
-        (
-            "With v on the current symbol and W_k all ones, the minimal model counts symbols.",
-            "v = (1, 0, 0, …, 0), W_k = 11^T : f(E)_(p,i) = Σ_(t′=1)^p 1{x_t′ = i}",
-        )
-    };
-    Claim::new(
-        id,
-        (
-            "Section 2.3, Fact, and Appendix A",
-            "constructions of the minimal model",
-        ),
-        statement,
-        formula,
-        ["the f64 reference", "the double sum"],
-    )
-    .equality(points)
+    Claim::new(id).equality(points)
 }
 
 /// What a uniform W_k counts with a v that favours v_1.
@@ -302,15 +244,5 @@ fn passing_unigrams(couplings: &Couplings) -> Entry {
             points.push(point.inside(on_current));
         }
     }
-    Claim::new(
-        "text.passing-unigrams",
-        ("Section 3.2", "“correspond precisely to the unigram solution”"),
-        "A uniform W_k with a v that favours v_1 counts symbols. With any v, a uniform W_k counts symbols, \
-         but each with the weight v_1 + … + v_t′ of its position: late ones count more unless v is on the \
-         current symbol alone.",
-        "W_k = 11^T : f(E)_(p,i) = v_1 Σ_(t′=1)^p 1{x_t′ = i}",
-        ["the f64 reference", "counts weighted by v_1 + … + v_t′"],
-    )
-    .condition("v = (v_1, 0, …, 0); after one step from a constant start it is not")
-    .equality(points)
+    Claim::new("text.passing-unigrams").equality(points)
 }

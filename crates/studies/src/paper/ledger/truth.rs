@@ -1,14 +1,14 @@
 //! What entries share: sums over all sequences, averages by two rules, and gradients by a second formula.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use induct::chain::prior::{Fixed, Symmetric};
 use induct::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior};
 use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 
-use super::printed::Chain;
+use super::evidence::Point;
+use super::printed::{CHAINS, Chain};
 
 /// Σ over all sequences of `count` symbols (0 or 1) of their probability times `f`.
 pub fn expect(chain: Chain, count: usize, f: impl Fn(&[usize]) -> f64) -> f64 {
@@ -21,6 +21,16 @@ pub fn expect(chain: Chain, count: usize, f: impl Fn(&[usize]) -> f64) -> f64 {
             start[x[0]] * steps.product::<f64>() * f(&x)
         })
         .sum()
+}
+
+/// A point for every chain of the grid and every case.
+pub fn on_chains<T>(
+    cases: impl IntoIterator<Item = T> + Clone,
+    point: impl Fn(Chain, T) -> Point,
+) -> Vec<Point> {
+    let of_chain = |chain| cases.clone().into_iter().map(move |case| (chain, case));
+    let all = CHAINS.into_iter().flat_map(of_chain);
+    all.map(|(chain, case)| point(chain, case)).collect()
 }
 
 /// One if the condition holds, else zero.
@@ -45,28 +55,23 @@ pub fn symmetric(epsilon: f64) -> TaskPrior {
 }
 
 /// Sequences of t symbols from a prior, each with the probabilities of its next symbol.
-pub fn drawn(
-    prior: &TaskPrior,
-    seed: u64,
-    t: usize,
-    indices: Range<usize>,
-) -> Vec<(Vec<u8>, [f64; 2])> {
+pub fn drawn(prior: &TaskPrior, seed: u64, t: usize, count: usize) -> Vec<(Vec<u8>, [f64; 2])> {
     let mut sampler = Sampler::new(prior);
     let address = Address {
         purpose: Purpose::Fresh,
         seed,
         step: 0,
     };
-    let draw = |index: usize| {
+    let draw = |index: u64| {
         let mut x = vec![0; t];
-        let table = sampler.sequence(prior, address, index as u64, &mut x);
+        let table = sampler.sequence(prior, address, index, &mut x);
         let row = table
             .expect("built-in priors draw chains")
             .row(x[t - 1] as usize);
         let next = [row[0], row[1]];
         (x, next)
     };
-    indices.map(draw).collect()
+    (0..count as u64).map(draw).collect()
 }
 
 /// The gradient over all sequences, with a margin that keeps the loss linear.
@@ -82,9 +87,6 @@ pub fn gradients(chain: Chain, weights: &Weights) -> [Weights; 2] {
     let coupling = Coupling::of_prior(&prior, weights.length()).expect("one chain");
     [coupling.gradient(weights), by_enumeration(&prior, weights)]
 }
-
-/// The descriptions of these two routes.
-pub const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
 
 /// The average of f(a, b) over the unit square, by two rules: the exact one in s and w, for which f must be a
 /// polynomial of degree `degree` times homogeneous fractions in 1 − a and 1 − b; and tensor rules in a and b

@@ -11,8 +11,10 @@ pub use self::positions::Positions;
 
 use self::pass::AttentionPass;
 use self::positions::Scheme;
+use super::convolution::ConvolutionSpec;
 use super::{Allocator, Block, BlockPass, Design, Ports, Tensors};
 use crate::model::ops::attention::{EXPONENTIAL, RelativeTerm};
+use crate::model::reference::formulas;
 use crate::model::reference::{Run, Value};
 use crate::model::spec::OutputProjection;
 use crate::{Invalid, require, settings};
@@ -25,6 +27,9 @@ settings! {
         /// How positions enter; as in the whole model if unset.
         #[when(|own| own.positions.is_some())]
         pub positions: Option<Positions> = None,
+        /// Length of a short causal convolution of what queries, keys and values each read; 0 for none.
+        #[when(|own| own.convolution != 0)]
+        pub convolution: usize = 0,
     }
 }
 
@@ -54,14 +59,20 @@ impl AttentionSpec {
             "\"absolute\"",
             allowed,
         )?;
+        if self.convolution > 0 {
+            ConvolutionSpec::check("convolution", self.convolution)?;
+        }
         let has_table = scheme.relative != RelativeTerm::Absent;
         let projects = heads > 1 || tensors.spec.output_projection == OutputProjection::Always;
-        let square = [d, d];
+        let (square, taps) = ([d, d], [self.convolution, d]);
+        let convolution = (self.convolution > 0)
+            .then(|| ["conv_Q", "conv_K", "conv_V"].map(|name| tensors.add(name, &taps, true)));
         Ok(Attention {
             heads,
             length: t,
             width: d,
             scheme,
+            convolution,
             w_q: tensors.add("W_Q", &square, true),
             w_k: tensors.add("W_K", &square, true),
             w_v: tensors.add("W_V", &square, true),
@@ -72,16 +83,12 @@ impl AttentionSpec {
 }
 
 impl Design for AttentionSpec {
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn ports(&self) -> Ports {
         Ports {
-            norm: "attn_norm",
-            readers: &["queries", "keys", "values"],
+            norm: "attn_norm".into(),
+            readers: vec!["queries", "keys", "values"],
             sources: "heads",
-            output: "head_out",
+            output: "head_out".into(),
             heads: self.heads,
         }
     }
@@ -98,6 +105,8 @@ pub struct Attention {
     pub length: usize,
     pub width: usize,
     pub scheme: Scheme,
+    /// [w, d] each, of what queries, keys and values read
+    pub convolution: Option<[Range<usize>; 3]>,
     /// [d, d] each
     pub w_q: Range<usize>,
     pub w_k: Range<usize>,
@@ -144,10 +153,16 @@ impl Block for Attention {
 
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, d, size) = (run.rows(), self.width, self.size());
-        let [queries, keys, values] = [&self.w_q, &self.w_k, &self.w_v];
-        let queries = read[0].times(run.weight(queries, d));
-        let keys = read[1].times(run.weight(keys, d));
-        let values = read[2].times(run.weight(values, d));
+        let mut seen = |reader: usize| match &self.convolution {
+            Some(kernels) => {
+                formulas::short_convolution(read[reader], run.weight(&kernels[reader], d))
+            }
+            None => read[reader],
+        };
+        let [queries, keys, values] = [seen(0), seen(1), seen(2)];
+        let queries = queries.times(run.weight(&self.w_q, d));
+        let keys = keys.times(run.weight(&self.w_k, d));
+        let values = values.times(run.weight(&self.w_v, d));
         let positions = self.v.as_ref().map(|v| run.weight(v, d));
         let w_o = self.w_o.as_ref().map(|w_o| run.weight(w_o, d));
         let head = |head: usize| {
@@ -184,6 +199,7 @@ impl Block for Attention {
         );
         // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
         let by_pair = (7 + 2 * positional) * d + 2 * EXPONENTIAL * self.heads;
-        by_pair * t * (t + 1) / 2 + 3 * (3 + mixes) * d * d * t
+        let taps: usize = self.convolution.iter().flatten().map(Range::len).sum();
+        by_pair * t * (t + 1) / 2 + 3 * ((3 + mixes) * d * d + taps) * t
     }
 }

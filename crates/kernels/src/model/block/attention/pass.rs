@@ -7,16 +7,19 @@ use super::Attention;
 use super::positions::{self, Turns};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
-use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
+use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack, Update};
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs, TileRows};
 use crate::model::ops::attention::{AttnProbe, AttnRow, clamped};
-use crate::model::ops::linear;
+use crate::model::ops::{linear, short_convolution};
 
 /// Buffers of attention. What is by head is [heads, t, d / heads]: a head's numbers lie together, because rows of
 /// all heads, often a power of two long, would share a few places of the cache.
 #[derive(Debug)]
 pub struct AttentionPass {
     attention: Arc<Attention>,
+    /// What a reader sees after a convolution, and its gradient: [t, d]
+    convolved: Vec<Lane>,
+    d_convolved: Vec<Lane>,
     /// Queries, keys and values, by head.
     read: [Vec<Lane>; 3],
     /// What the heads average, [t, d].
@@ -47,8 +50,14 @@ impl AttentionPass {
         let several = if heads > 1 { stream } else { [0, 0] };
         let size = attention.size();
         let turns = attention.scheme.turns([t, size / 2], buffers);
+        let convolved = match attention.convolution {
+            Some(_) => stream,
+            None => [0, 0],
+        };
         Self {
             turns,
+            convolved: buffers.lanes(convolved),
+            d_convolved: buffers.lanes(convolved),
             read: [(); 3].map(|()| buffers.lanes(stream)),
             averaged: buffers.lanes(stream),
             by_head: buffers.lanes(several),
@@ -170,6 +179,14 @@ impl BlockPass for AttentionPass {
         let attention = &*self.attention;
         let weight = [&attention.w_q, &attention.w_k, &attention.w_v][reader];
         let (span, d) = (attention.span(&rows), attention.width);
+        let x = match &attention.convolution {
+            Some(kernels) => {
+                let (kernel, seen) = (c.weight(&kernels[reader]), &mut self.convolved[..x.len()]);
+                short_convolution::forward(c.level, kernel, d, x, seen);
+                &self.convolved[..x.len()]
+            }
+            None => x,
+        };
         let target = &mut self.read[reader];
         if attention.heads == 1 {
             linear::set_forward(c.level, x, c.weight(weight), d, &mut target[span]);
@@ -393,7 +410,13 @@ impl BlockPass for AttentionPass {
         }
     }
 
-    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack) {
+    fn read_backward(
+        &mut self,
+        c: Context,
+        reader: usize,
+        rows: Range<usize>,
+        back: &mut ReadBack,
+    ) {
         let attention = &*self.attention;
         let weight = [&attention.w_q, &attention.w_k, &attention.w_v][reader];
         let (span, d_read) = (attention.span(&rows), &mut self.d_read[reader]);
@@ -405,7 +428,24 @@ impl BlockPass for AttentionPass {
                 &self.d_averaged[span]
             }
         };
-        back.product(c.level, c.weights, weight, attention.width, dy);
+        let (level, d) = (c.level, attention.width);
+        let Some(kernels) = &attention.convolution else {
+            return back.product(level, c.weights, weight, d, dy);
+        };
+        // What the weight multiplied, once more: the three readers have one buffer for it.
+        let (place, used) = (&kernels[reader], back.x.len());
+        let (seen, d_seen) = (&mut self.convolved[..used], &mut self.d_convolved[..used]);
+        short_convolution::forward(level, c.weight(place), d, back.x, seen);
+        let mut product = ReadBack {
+            x: seen,
+            dx: &mut *d_seen,
+            update: Update::Overwrite,
+            grads: &mut *back.grads,
+        };
+        product.product(level, c.weights, weight, d, dy);
+        short_convolution::add_input_backward(level, c.weight(place), d, d_seen, back.dx());
+        let d_kernel = &mut back.grads[place.clone()];
+        short_convolution::add_kernel_gradient(level, back.x, d_seen, d, d_kernel);
     }
 
     fn show(&self, c: Context, rows: usize, probe: AttnProbe) {

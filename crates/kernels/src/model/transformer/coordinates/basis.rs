@@ -162,39 +162,6 @@ impl NormedBasis {
             add(d_row, row);
         }
     }
-
-    /// Vectors whose combinations, with coefficients of a length of at most one, are all that a norm can give
-    /// beside its bias: an orthonormal basis of the centred rows, times √d and the gain ([1 + m, d]). A row
-    /// that depends on earlier ones is zero.
-    pub fn reach(&self, gain: &[f32]) -> Vec<f32> {
-        /// A row that keeps less than this of its length is taken to depend on earlier ones.
-        const NOTHING: f32 = 1e-5;
-        let d = gain.len();
-        let mut rows = self.centred.clone();
-        for r in 0..rows.len() / d {
-            let (before, rest) = rows.split_at_mut(r * d);
-            let row = &mut rest[..d];
-            let whole = length(row);
-            for earlier in before.chunks_exact(d) {
-                let along: f32 = earlier.iter().zip(row.iter()).map(|(e, x)| e * x).sum();
-                row.iter_mut()
-                    .zip(earlier)
-                    .for_each(|(x, e)| *x -= along * e);
-            }
-            let left = length(row);
-            let factor = if left > NOTHING * whole {
-                1.0 / left
-            } else {
-                0.0
-            };
-            row.iter_mut().for_each(|x| *x *= factor);
-        }
-        let scale = (d as f32).sqrt();
-        for row in rows.chunks_exact_mut(d) {
-            row.iter_mut().zip(gain).for_each(|(x, g)| *x *= g * scale);
-        }
-        rows
-    }
 }
 
 /// Norms: `at` is the number of a layer, or of layers for the norm before the output.
@@ -208,13 +175,11 @@ impl Coordinates {
         let mut new = |rows, read| NormedBasis::new(rows, read, width, buffers);
         let first = (self.first_norm).then(|| new(self.states, self.states - 1));
         let later = self.layers[1..].iter().map(|plan| &plan.norm);
-        let later = later.chain([&self.last_norm]);
-        let later = later.map(|norm| {
-            norm.as_ref()
-                .map(|norm| new(1 + norm.stream, 1 + norm.stream))
-        });
-        let later: Vec<_> = later.collect();
-        [first].into_iter().chain(later).collect()
+        let later = later.chain([&self.last_norm]).map(Option::as_ref);
+        let later = later.map(|norm| norm.map(|norm| new(1 + norm.stream, 1 + norm.stream)));
+        let mut bases = vec![first];
+        bases.extend(later);
+        bases
     }
 
     /// Computes a basis after its norm, if there is one.
@@ -267,12 +232,8 @@ impl Coordinates {
     }
 }
 
-/// The euclidean length of a vector.
-pub(super) fn length(x: &[f32]) -> f32 {
-    x.iter().map(|x| x * x).sum::<f32>().sqrt()
-}
-
-fn add(sum: &mut [f32], part: &[f32]) {
+/// sum += part
+pub(super) fn add(sum: &mut [f32], part: &[f32]) {
     sum.iter_mut()
         .zip(part)
         .for_each(|(sum, part)| *sum += part);

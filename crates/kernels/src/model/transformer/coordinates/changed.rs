@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::basis::add;
 use super::scratch::HeadScratch;
 use super::{Coordinates, LayerPlan, Tables};
 use crate::lanes::{LANES, Lane, Level};
@@ -137,11 +138,8 @@ impl Edges {
     /// Those of a plan.
     pub fn of(plan: &Plan) -> Self {
         let edges = plan.at_reader.iter();
-        Self(
-            edges
-                .map(|(reader, source, _)| (*reader, *source))
-                .collect(),
-        )
+        let edges = edges.map(|(reader, source, _)| (*reader, *source));
+        Self(edges.collect())
     }
 
     /// The sources that a reader does not see.
@@ -163,13 +161,11 @@ pub struct Shares(Vec<(Port, Vec<f32>, Vec<f32>)>);
 impl Shares {
     /// Keeps the constant of a source.
     pub fn set(&mut self, source: Port, constant: &[f32]) {
-        match self.0.iter_mut().find(|(other, ..)| *other == source) {
-            Some((_, own, _)) => {
-                own.copy_from_slice(constant);
-            }
-            None => self
-                .0
-                .push((source, constant.to_vec(), vec![0.0; constant.len()])),
+        if let Some((_, own, _)) = self.get(source) {
+            own.copy_from_slice(constant);
+        } else {
+            let nothing = vec![0.0; constant.len()];
+            self.0.push((source, constant.to_vec(), nothing));
         }
     }
 
@@ -185,10 +181,8 @@ impl Shares {
     /// Subtracts what readers that do not see a source send back to its constant.
     pub fn withhold(&mut self, source: Port, d_constant: &mut [f32]) {
         if let Some((_, _, cut)) = self.get(source) {
-            d_constant
-                .iter_mut()
-                .zip(cut)
-                .for_each(|(d, cut)| *d -= *cut);
+            let both = d_constant.iter_mut().zip(cut);
+            both.for_each(|(d, cut)| *d -= *cut);
         }
     }
 }
@@ -244,9 +238,7 @@ impl Coordinates {
             let rows = self.rows_of(source);
             d_basis[rows.start * d..rows.end * d].fill(0.0);
             if let Some((_, _, cut)) = shares.get(source) {
-                cut.iter_mut()
-                    .zip(&d_basis[..d])
-                    .for_each(|(cut, d)| *cut += d);
+                add(cut, &d_basis[..d]);
             }
         }
     }

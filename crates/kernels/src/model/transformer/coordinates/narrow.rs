@@ -8,7 +8,7 @@
 //! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
-//! Everything that belongs to a row stays in registers. `bounded` promises that no score is beyond ±40: then
+//! Everything that belongs to a row stays in registers. `bounded` promises that no score is beyond ±60: then
 //! the largest score need not be known, and a row takes one pass. `key` says that positions meet the key. The
 //! compiler knows both, and M: a branch in the innermost loop would cost more than it saves.
 

@@ -14,7 +14,8 @@
 //!
 //! > N_ib = Σ_a 1{x_i = a} Σ_j≤i e(i−j, a) 1{x_j = b}.
 //!
-//! This is for bounded scores (see `narrow`).
+//! Where positions meet the query, e(δ, a) may be multiplied with any number that depends on a, and so may
+//! g(a, b) in either case: it cancels. So it is only the range of their exponents that is limited.
 
 use std::f32::consts::LN_2;
 
@@ -45,27 +46,47 @@ impl Factors {
         }
     }
 
-    /// Computes both from the head's tables, `qk` [k, k−1] and `positions` [t, k].
-    pub fn fill(&mut self, qk: &[f32], positions: &[f32]) {
-        let states = self.states;
+    /// Computes both from the head's tables, `qk` [k, k−1] and `positions` [t, k]. Returns whether all products
+    /// of the two, and what is divided by them, are far from the limits of f32.
+    pub(super) fn fill(&mut self, meets: Meets, qk: &[f32], positions: &[f32]) -> bool {
+        let (states, mut by_lag, mut by_symbols) = (self.states, 0.0_f32, 0.0_f32);
         for b in 0..states {
-            let rows = positions.chunks_exact(states);
-            for (e, position) in self.by_lag.column_mut(b).iter_mut().zip(rows) {
-                let slope = if b == 0 { 0.0 } else { position[b] };
-                *e = libm::exp2f(position[0] + slope);
+            let plane = self.by_lag.column_mut(b);
+            for (e, position) in plane.iter_mut().zip(positions.chunks_exact(states)) {
+                *e = position[0] + if b == 0 { 0.0 } else { position[b] };
             }
+            by_lag = by_lag.max(powers(plane, meets == Meets::Query));
         }
-        for (a, row) in self.by_symbols.chunks_exact_mut(states).enumerate() {
+        let rows = self.by_symbols.chunks_exact_mut(states);
+        for (a, row) in rows.enumerate() {
+            row[0] = 0.0;
             for (r, g) in row[1..].iter_mut().enumerate() {
-                let own = if a == 0 {
-                    0.0
-                } else {
-                    qk[a * (states - 1) + r]
-                };
-                *g = libm::exp2f(qk[r] + own);
+                *g = qk[r]
+                    + if a == 0 {
+                        0.0
+                    } else {
+                        qk[a * (states - 1) + r]
+                    };
             }
+            by_symbols = by_symbols.max(powers(row, true));
         }
+        by_lag + 2.0 * by_symbols < FAR
     }
+}
+
+/// Largest size of exponents of e, and twice those of g, together: g / Z is then between 2^±FAR, up to t.
+const FAR: f32 = 80.0;
+
+/// Turns exponents into powers of two, and returns the size of the largest. With `shift`, they move so that the
+/// middle of their range is zero: what they share depends on the query's symbol alone, and cancels.
+fn powers(exponents: &mut [f32], shift: bool) -> f32 {
+    let least = exponents.iter().copied().fold(f32::INFINITY, f32::min);
+    let most = exponents.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let middle = if shift { 0.5 * (least + most) } else { 0.0 };
+    for x in exponents {
+        *x = libm::exp2f(*x - middle);
+    }
+    (most - middle).max(middle - least)
 }
 
 /// Activations of one head.

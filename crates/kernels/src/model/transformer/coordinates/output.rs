@@ -27,10 +27,9 @@ impl Coordinates {
             let z = &last.norm.z[rows.start * read..rows.end * read];
             return affine(self.level, z, table, (read, outputs), logits);
         }
-        let (first, rest) = table.split_at(outputs);
+        let (first, mut rest) = table.split_at(outputs);
         linear::set_rows(first, logits);
         let heads = top.heads.iter().map(|head| (&head.c, plan.m));
-        let mut rest = rest;
         for (source, width) in std::iter::once((&top.y, plan.stream)).chain(heads) {
             let (table, after) = rest.split_at(width * outputs);
             let source = &source[rows.start * width..rows.end * width];
@@ -50,11 +49,22 @@ impl Coordinates {
     ) {
         let (level, outputs) = (self.level, self.outputs);
         let plan = &self.layers[self.layers.len() - 1];
-        if work.last.is_some() {
-            return self.normed_output_backward(tables, rows, work, d_logits, grads);
+        let table = &tables.data[self.output.clone()];
+        if let (Some(norm), Some(last)) = (&self.last_norm, &mut work.last) {
+            let (read, stride) = (self.read_last, self.last);
+            let span = rows.start * read..rows.end * read;
+            let (z, dz) = (&last.norm.z[span.clone()], &mut last.norm.dz[span]);
+            dz.fill(Lane::ZERO);
+            let d_table = &mut grads[self.output.clone()];
+            affine_backward(level, z, table, (read, outputs), 0, d_logits, dz, d_table);
+            let LastScratch { y, dy, norm: work } = last;
+            dy[rows.start * stride..rows.end * stride].fill(Lane::ZERO);
+            let form = &tables.data[norm.form.clone()];
+            let d_form = &mut grads[norm.form.clone()];
+            return norm::backward(level, form, stride, y, rows, work, dy, d_form);
         }
         let LayerScratch { y, dy, heads, .. } = work.layers.last_mut().expect("at least one layer");
-        let mut rest = &tables.data[self.output.clone()][outputs..];
+        let mut rest = &table[outputs..];
         let (d_first, mut d_rest) = grads[self.output.clone()].split_at_mut(outputs);
         linear::bias_backward(level, d_logits, d_first);
         let parts = heads.iter_mut().map(|head| {
@@ -71,40 +81,5 @@ impl Coordinates {
             linear::input_backward(level, table, (width, outputs), data, d_logits, d_part);
             (rest, d_rest) = (after, d_after);
         }
-    }
-
-    /// The same where a norm comes before the output.
-    fn normed_output_backward(
-        &self,
-        tables: &Tables,
-        rows: Range<usize>,
-        work: &mut Scratch,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        let (Some(plan), Some(last)) = (&self.last_norm, &mut work.last) else {
-            return;
-        };
-        let (level, read, stride) = (self.level, self.read_last, self.last);
-        let span = rows.start * read..rows.end * read;
-        let (z, dz) = (&last.norm.z[span.clone()], &mut last.norm.dz[span]);
-        dz.fill(Lane::ZERO);
-        affine_backward(
-            level,
-            z,
-            &tables.data[self.output.clone()],
-            (read, self.outputs),
-            0,
-            d_logits,
-            dz,
-            &mut grads[self.output.clone()],
-        );
-        last.dy[rows.start * stride..rows.end * stride].fill(Lane::ZERO);
-        let (form, d_form) = (
-            &tables.data[plan.form.clone()],
-            &mut grads[plan.form.clone()],
-        );
-        let LastScratch { y, dy, norm } = last;
-        norm::backward(level, form, stride, y, rows, norm, dy, d_form);
     }
 }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::f32::consts::LOG2_E;
 
-use super::basis::NormedBasis;
+use super::basis::{NormedBasis, add};
 use super::changed::Shares;
 use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
 use super::one_hot::Factors;
 use super::{Coordinates, LayerPlan, Meets};
-use crate::model::choose::BOUNDED;
+use crate::model::choose::{BOUNDED, Kernel};
 use crate::model::intervention::Port;
 use crate::model::transformer::Transformer;
 use crate::scratch::Allocator;
@@ -155,10 +155,6 @@ impl Coordinates {
         );
         next[..a.len()].copy_from_slice(a);
         next[a.len()..].fill(0.0);
-        let reach = match (norm, &tables.normed[l], &plan.norm) {
-            (Some(norm), Some(normed), Some(_)) => Some(normed.reach(&params[norm.gain.clone()])),
-            _ => None,
-        };
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
@@ -174,22 +170,19 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(self.level, table, positions, other, sizes, scale);
             }
-            let bound = match &reach {
-                Some(reach) => {
-                    let head = (layer, (column, size), &reach[..]);
-                    self.bound_after_norm(params, head, &basis.q[..d], &basis.k[..d], d)
-                }
-                None => self.bound(plan, places, &tables.data),
+            let (qk, positions) = (
+                &tables.data[places.qk.clone()],
+                &tables.data[places.positions.clone()],
+            );
+            tables.bounded[l][h] = if plan.uses(Kernel::OneHot) {
+                tables.factors[h].fill(self.meets, qk, positions)
+            } else if let (Some(norm), Some(_)) = (norm, &plan.norm) {
+                let bias = (&basis.q[column..][..size], &basis.k[column..][..size]);
+                let gain = &params[norm.gain.clone()];
+                self.bound_after_norm(params, layer, column, gain, bias) < BOUNDED
+            } else {
+                self.bound(plan, qk, positions) * self.signed(l) < BOUNDED
             };
-            let bounded = bound * self.signed(l) < BOUNDED;
-            tables.bounded[l][h] = bounded;
-            if l == 0 && bounded {
-                let (qk, positions) = (
-                    &tables.data[places.qk.clone()],
-                    &tables.data[places.positions.clone()],
-                );
-                tables.factors[h].fill(qk, positions);
-            }
             // A′: the head's constant is added to row 0, its averages get rows of their own.
             if places.change.silent {
                 continue;
@@ -209,21 +202,14 @@ impl Coordinates {
                 }
                 None => {
                     if places.change.adds_constant() {
-                        next[..d]
-                            .iter_mut()
-                            .zip(&basis.v[..d])
-                            .for_each(|(x, v0)| *x += v0);
+                        add(&mut next[..d], &basis.v[..d]);
                     }
                     next[rows..].copy_from_slice(&basis.v[d..]);
                 }
             }
             if let Some(before) = before {
-                let share: Vec<f32> = next
-                    .iter()
-                    .zip(before)
-                    .map(|(x, before)| x - before)
-                    .collect();
-                tables.shares.set(source, &share);
+                let share = next.iter().zip(before).map(|(x, before)| x - before);
+                tables.shares.set(source, &share.collect::<Vec<f32>>());
             }
         }
     }
@@ -279,9 +265,7 @@ impl Coordinates {
         }
         // A₀ = E₀, A_c = E_c − E₀  ⟹  dE_c = dA_c, dE₀ = dA₀ − Σ_c dA_c
         let d_embed = &mut grads[shape.embed.clone()];
-        for (sum, part) in d_embed.iter_mut().zip(&tables.d_bases[0]) {
-            *sum += part;
-        }
+        add(d_embed, &tables.d_bases[0]);
         let first = &mut d_embed[..d];
         tables.shares.withhold(Port::EMBED, first);
         for row in tables.d_bases[0].chunks_exact(d).skip(1) {
@@ -413,10 +397,7 @@ impl Coordinates {
             let d_into = ViewMut::new(&mut d_own, d, 0);
             add_product_with_transposed(self.level, d_into, d_projected, w, sizes, 1.0);
             self.hide_backward(reader, shares, d, &mut d_own);
-            d_read
-                .iter_mut()
-                .zip(d_own)
-                .for_each(|(sum, part)| *sum += part);
+            add(d_read, &d_own);
         }
         self.pull_back_norm(params, l, &shape.layers[l].norm, tables, d_tables, grads);
     }

@@ -135,7 +135,7 @@ impl Edits {
         span: Range<usize>,
         (d_stream, d_normed): (&mut [Lane], &mut [Lane]),
         grads: &mut [f32],
-        backward: impl FnOnce(ReadBack),
+        backward: impl FnOnce(&mut ReadBack),
     ) {
         let Some(own) = self.readers.iter().find(|own| own.reader == reader) else {
             return;

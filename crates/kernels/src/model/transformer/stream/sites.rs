@@ -78,13 +78,13 @@ impl Pass<'_> {
         span: Range<usize>,
         (dx, d_normed): (&mut [Lane], &mut [Lane]),
         grads: &mut [f32],
-        mut backward: impl FnMut(usize, ReadBack),
+        mut backward: impl FnMut(usize, &mut ReadBack),
     ) {
         let is_own = |reader: &Port| self.plan.is_some_and(|plan| plan.changes(*reader));
         if let (Some(plan), Some(edits)) = (self.plan, edits) {
             for (index, &reader) in readers.iter().enumerate().filter(|(_, r)| is_own(r)) {
                 let targets = (&mut *dx, &mut *d_normed);
-                let of_reader = |back: ReadBack| backward(index, back);
+                let of_reader = |back: &mut ReadBack| backward(index, back);
                 let reader = (plan, reader);
                 edits.read_backward(
                     self,
@@ -101,23 +101,8 @@ impl Pass<'_> {
             return;
         }
         self.normed_backward(stream, span, (dx, d_normed), grads, |back| {
-            let ReadBack {
-                x,
-                dx,
-                mut update,
-                grads,
-            } = back;
             for (index, _) in readers.iter().enumerate().filter(|(_, r)| !is_own(r)) {
-                backward(
-                    index,
-                    ReadBack {
-                        x,
-                        dx: &mut *dx,
-                        update,
-                        grads: &mut *grads,
-                    },
-                );
-                update = Update::Accumulate;
+                backward(index, back);
             }
         });
     }
@@ -151,12 +136,12 @@ impl Pass<'_> {
         span: Range<usize>,
         (dx, d_normed): (&mut [Lane], &mut [Lane]),
         grads: &mut [f32],
-        backward: impl FnOnce(ReadBack),
+        backward: impl FnOnce(&mut ReadBack),
     ) {
         let (x, dx) = (&x[span.clone()], &mut dx[span.clone()]);
         let Some(norm) = norm else {
             let update = Update::Accumulate;
-            return backward(ReadBack {
+            return backward(&mut ReadBack {
                 x,
                 dx,
                 update,
@@ -167,7 +152,7 @@ impl Pass<'_> {
         let d = gain.len();
         let statistics = &normed.statistics[span.start / d..span.end / d];
         let (result, d_normed) = (&normed.result[span.clone()], &mut d_normed[span]);
-        backward(ReadBack {
+        backward(&mut ReadBack {
             x: result,
             dx: &mut *d_normed,
             update: Update::Overwrite,

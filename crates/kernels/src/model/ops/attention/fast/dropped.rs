@@ -11,7 +11,8 @@ use std::f32::consts::LN_2;
 use std::hint::black_box;
 use std::ops::Range;
 
-use super::{GROUP, TileRows, lagged};
+use super::sums::BEYOND;
+use super::{GROUP, TileRows};
 use crate::lanes::Lane;
 use crate::model::ops::dropout::Mask;
 
@@ -73,7 +74,7 @@ impl TileRows {
                 &self.dropped.plain[span.clone()],
             );
             let (below, inverse) = (below_centres[a] * LN_2, self.inverse[a]);
-            let slopes = &mut self.slopes[lagged::BEYOND * self.length..][span];
+            let slopes = &mut self.slopes[BEYOND * self.length..][span];
             for n in 0..slopes.len() {
                 // Hidden, or else the compiler would interchange loops, to vectors of one lane's numbers.
                 let n = black_box(n);

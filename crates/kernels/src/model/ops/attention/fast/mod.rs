@@ -12,9 +12,7 @@
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
 
-mod by_query;
 mod dropped;
-mod lagged;
 mod lags;
 mod pairs;
 mod sums;
@@ -25,7 +23,7 @@ use std::ops::Range;
 use self::dropped::Dropped;
 use self::lags::Lags;
 use self::pairs::{scores_any, slopes_any, softmax_any, weights_any};
-use self::sums::{Source, Triangle};
+use self::sums::{BEYOND, Entries, Source, add_biases, add_sums};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::lanes::{Lane, Level, leveled};
 use crate::scratch::Allocator;
@@ -45,20 +43,10 @@ pub struct Columns {
 impl Columns {
     /// All but the first `count`.
     #[inline(always)]
-    fn without(self, count: usize) -> Self {
+    fn after(self, count: usize) -> Self {
         Self {
             offset: self.offset + count,
             size: self.size - count,
-            ..self
-        }
-    }
-
-    /// N of them, from `start` on.
-    #[inline(always)]
-    fn part<const N: usize>(self, start: usize) -> Self {
-        Self {
-            offset: self.offset + start,
-            size: N,
             ..self
         }
     }
@@ -154,7 +142,7 @@ pub struct TileRows {
     length: usize,
     /// [GROUP, length]
     weights: Vec<Lane>,
-    /// The same, with rows of zeros before and after: see [`lagged`].
+    /// The same, with zeros around them: sums over lags go beyond the group by one less than a tile is high.
     slopes: Vec<Lane>,
     inverse: Vec<Lane>,
     /// Largest score of every row
@@ -171,7 +159,7 @@ impl TileRows {
         let rows = Self::to_show(GROUP, length, size, buffers);
         buffers.count_value(&rows);
         Self {
-            slopes: buffers.lanes([GROUP + 2 * lagged::BEYOND, rows.length]),
+            slopes: buffers.lanes([GROUP + 2 * BEYOND, rows.length]),
             ..rows
         }
     }
@@ -179,7 +167,7 @@ impl TileRows {
     /// The same for a forward of fewer rows only.
     fn to_show(rows: usize, length: usize, size: usize, buffers: &mut Allocator) -> Self {
         // Odd: rows a power of two apart would share a few places of the cache.
-        let length = length | 1;
+        let length = (length + BEYOND) | 1;
         Self {
             length,
             most: buffers.lanes([rows]),
@@ -200,9 +188,8 @@ impl TileRows {
     }
 }
 
-/// Rows that share their loads, in passes over pairs and in sums.
+/// Rows that share their loads, in passes over pairs.
 const ROWS: usize = 4;
-const PAIR: usize = 2;
 
 /// Keys per block, so that a block stays in the fastest cache: an even number.
 #[inline(always)]
@@ -211,37 +198,46 @@ fn block_size(columns: Columns) -> usize {
     (CACHED_LANES / columns.size).max(8) & !1
 }
 
-leveled!(
-    /// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
-    pub fn forward<const FUSED: bool, tall TALL>(
-        inputs: &Inputs,
-        rows: Range<usize>,
-        group: &mut TileRows,
-        out: &mut [Lane],
-    ) {
-        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
-        group.drop_weights(&rows);
-        let (columns, weights) = (
-            inputs.columns,
-            Triangle::new(&group.weights, group.length, &rows),
+/// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
+pub fn forward(
+    level: Level,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut TileRows,
+    out: &mut [Lane],
+) {
+    weights(level, inputs, rows.clone(), group);
+    let columns = inputs.columns;
+    for i in rows.clone() {
+        columns.row_mut(out, i).fill(Lane::ZERO);
+    }
+    let (averages, values) = (
+        group.weights_by_row(rows.start),
+        Source::Lanes(inputs.values, columns),
+    );
+    for block in blocks(&rows, columns) {
+        add_sums(
+            level,
+            averages,
+            rows.clone(),
+            &seen(&block),
+            values,
+            columns,
+            out,
         );
-        for i in rows.clone() {
-            columns.row_mut(out, i).fill(Lane::ZERO);
-        }
-        for block in blocks(&rows, columns) {
-            let values = Source {
-                data: inputs.values,
-                columns,
-            };
-            weights.sum_over_keys::<FUSED, TALL>(&block, values, out);
-        }
-        for (i, &inverse) in rows.zip(&group.inverse) {
-            for sum in columns.row_mut(out, i) {
-                *sum = *sum * inverse;
-            }
+    }
+    for (i, &inverse) in rows.zip(&group.inverse) {
+        for sum in columns.row_mut(out, i) {
+            *sum = *sum * inverse;
         }
     }
-);
+}
+
+/// The keys of a block that any of some rows sees, given the first and the number of rows.
+fn seen(block: &Range<usize>) -> impl Fn(usize, usize) -> Range<usize> {
+    let Range { start, end } = *block;
+    move |i, height| start..end.min(i + height).max(start)
+}
 
 leveled!(
     /// Computes the weights of a group's rows, as [`forward`] does.
@@ -266,26 +262,164 @@ pub fn backward(
     (out, d_out): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
-    backward_of_rows(level, inputs, rows.clone(), group, out, d_out, grads);
-    if inputs.relative == RelativeTerm::Key && grads.values.is_some() {
-        lagged::backward(level, inputs, rows, group, grads.keys, grads.positions);
+    let columns = inputs.columns;
+    let mut below_centres = [Lane::ZERO; GROUP];
+    start_backward(
+        level,
+        columns,
+        rows.clone(),
+        group,
+        out,
+        d_out,
+        &mut below_centres,
+    );
+    for i in rows.clone() {
+        columns.row_mut(grads.queries, i).fill(Lane::ZERO);
+    }
+    let own = columns.after(inputs.data);
+    let of_rows = |_: usize, _: usize| rows.clone();
+    for block in blocks(&rows, columns) {
+        slopes(
+            level,
+            inputs,
+            rows.clone(),
+            &block,
+            d_out,
+            &below_centres,
+            group,
+        );
+        let (keys, queries) = (
+            Source::Lanes(inputs.keys, columns),
+            Source::Lanes(inputs.queries, own),
+        );
+        let slopes = group.slopes_by_row(rows.start);
+        add_sums(
+            level,
+            slopes,
+            rows.clone(),
+            &seen(&block),
+            keys,
+            columns,
+            grads.queries,
+        );
+        add_sums(
+            level,
+            slopes.by_key(),
+            block.clone(),
+            &of_rows,
+            queries,
+            own,
+            grads.keys,
+        );
+        let pattern = group.weights_by_row(rows.start);
+        let values = grads.values.as_deref_mut().unwrap_or(&mut *grads.keys);
+        let d_out = Source::Lanes(d_out, own);
+        add_sums(level, pattern.by_key(), block, &of_rows, d_out, own, values);
+    }
+    let slopes = group.slopes_by_row(rows.start);
+    if inputs.bias {
+        add_biases(
+            level,
+            slopes,
+            rows.clone(),
+            inputs.lag_columns,
+            grads.positions,
+        );
+    }
+    match inputs.relative {
+        RelativeTerm::Absent => {}
+        RelativeTerm::Key => backward_of_lags_of_keys(level, inputs, rows, slopes, grads),
+        RelativeTerm::Query => backward_of_lags_of_rows(level, inputs, rows, slopes, grads),
     }
 }
 
+/// dk_j += Σ_δ ds_{j+δ, j} r_δ and dr_δ += Σ_j ds_{j+δ, j} k_j, where keys meet positions.
+fn backward_of_lags_of_keys(
+    level: Level,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    slopes: Entries,
+    grads: &mut Gradients,
+) {
+    let (own, lags) = (
+        inputs.columns.after(inputs.data),
+        inputs.lag_columns.after(inputs.data),
+    );
+    let positions = Source::Numbers(inputs.positions, lags);
+    // Key and lag sum to a row of the group, for one of a tile at least.
+    let terms = |n: usize, height: usize| (rows.start + 1).saturating_sub(n + height)..rows.end - n;
+    add_sums(
+        level,
+        slopes.by_key_and_lag(),
+        0..rows.end,
+        &terms,
+        positions,
+        own,
+        grads.keys,
+    );
+    let keys = Source::Lanes(inputs.keys, inputs.columns);
+    let (by_lag, lags) = (slopes.by_lag_and_key(), inputs.lag_columns);
+    add_sums(
+        level,
+        by_lag,
+        0..rows.end,
+        &terms,
+        keys,
+        lags,
+        grads.positions,
+    );
+}
+
+/// dp_i += Σ_δ ds_{i,i−δ} r_δ and dr_δ += Σ_i ds_{i,i−δ} p_i, where queries (p) meet positions.
+fn backward_of_lags_of_rows(
+    level: Level,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    slopes: Entries,
+    grads: &mut Gradients,
+) {
+    let (asking, d_asking, data) = match inputs.asking {
+        Asking::Query => (inputs.queries, &mut *grads.queries, 0),
+        Asking::Key => (inputs.keys, &mut *grads.keys, inputs.data),
+    };
+    let (own, lags) = (inputs.columns.after(data), inputs.lag_columns.after(data));
+    let positions = Source::Numbers(inputs.positions, lags);
+    let lags_of_row = |i: usize, height: usize| 0..i + height;
+    add_sums(
+        level,
+        slopes.by_row_and_lag(),
+        rows.clone(),
+        &lags_of_row,
+        positions,
+        own,
+        d_asking,
+    );
+    let (asking, lags) = (Source::Lanes(asking, inputs.columns), inputs.lag_columns);
+    let rows_of_lag = |lag: usize, _: usize| rows.start.max(lag)..rows.end;
+    add_sums(
+        level,
+        slopes.by_lag_and_row(),
+        0..rows.end,
+        &rows_of_lag,
+        asking,
+        lags,
+        grads.positions,
+    );
+}
+
 leveled!(
-    /// The same; if keys are not their own values, without what belongs to lags.
-    fn backward_of_rows<const FUSED: bool, tall TALL>(
-        inputs: &Inputs,
+    /// Makes weights sum to one, and sets −dout_i · out_i of every row.
+    fn start_backward<const FUSED: bool>(
+        columns: Columns,
         rows: Range<usize>,
         group: &mut TileRows,
         out: &[Lane],
         d_out: &[Lane],
-        grads: &mut Gradients,
+        below_centres: &mut [Lane; GROUP],
     ) {
-        let (columns, length) = (inputs.columns, group.length);
+        let length = group.length;
         let weights = group.weights.chunks_mut(length).zip(&group.inverse);
-        let mut below_centres = [Lane::ZERO; GROUP];
-        for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
+        for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(below_centres) {
             for weight in &mut row[..=i] {
                 *weight = *weight * inverse;
             }
@@ -293,59 +427,25 @@ leveled!(
             for m in 0..columns.size {
                 *below = *below - out_row[m] * d_row[m];
             }
-            columns.row_mut(grads.queries, i).fill(Lane::ZERO);
         }
-        for block in blocks(&rows, columns) {
-            slopes_any::<FUSED, TALL>(inputs, &rows, &block, d_out, &below_centres, group);
-            group.mend_slopes::<FUSED>(&rows, &block, &below_centres);
-            let pattern = Triangle::new(&group.weights, length, &rows);
-            let slopes = &group.slopes[lagged::BEYOND * length..];
-            let slopes = Triangle::new(slopes, length, &rows);
-            let source = |data| Source { data, columns };
-            slopes.sum_over_keys::<FUSED, TALL>(&block, source(inputs.keys), grads.queries);
-            match (&mut grads.values, inputs.relative) {
-                (None, RelativeTerm::Key) => {
-                    slopes.sum_asked_over_rows::<FUSED>(
-                        pattern, &block, inputs, d_out, grads.keys,
-                    );
-                }
-                (values, _) => {
-                    slopes.sum_over_rows::<FUSED, TALL>(
-                        &block,
-                        inputs.data,
-                        source(inputs.queries),
-                        grads.keys,
-                    );
-                    let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
-                    pattern.sum_over_rows::<FUSED, TALL>(&block, inputs.data, source(d_out), values);
-                }
-            }
-        }
-        if inputs.relative == RelativeTerm::Absent
-            || inputs.relative == RelativeTerm::Key && grads.values.is_some()
-        {
-            return;
-        }
-        let slopes = &group.slopes[lagged::BEYOND * length..];
-            let slopes = Triangle::new(slopes, length, &rows);
-        if inputs.relative == RelativeTerm::Key {
-            let source = Source {
-                data: inputs.keys,
-                columns,
-            };
-            slopes.sum_keys_by_lag::<FUSED>(inputs, source, grads.positions);
-        } else {
-            let source = Source {
-                data: inputs.asking(),
-                columns,
-            };
-            slopes.sum_rows_by_lag::<FUSED, TALL>(inputs, source, grads.positions);
-            let (d_asking, data) = match inputs.asking {
-                Asking::Query => (&mut *grads.queries, 0),
-                Asking::Key => (&mut *grads.keys, inputs.data),
-            };
-            slopes.sum_lags_over_keys::<FUSED, TALL>(inputs, data, d_asking);
-        }
+        // Another group may have had more rows.
+        let after = (BEYOND + rows.len()) * length;
+        group.slopes[after..][..BEYOND * length].fill(Lane::ZERO);
+    }
+);
+
+leveled!(
+    /// The slopes of a group's rows in a block of keys.
+    fn slopes<const FUSED: bool, tall TALL>(
+        inputs: &Inputs,
+        rows: Range<usize>,
+        block: &Range<usize>,
+        d_out: &[Lane],
+        below_centres: &[Lane; GROUP],
+        group: &mut TileRows,
+    ) {
+        slopes_any::<FUSED, TALL>(inputs, &rows, block, d_out, below_centres, group);
+        group.mend_slopes::<FUSED>(&rows, block, below_centres);
     }
 );
 

@@ -8,7 +8,8 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::lags::Lags;
-use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, lagged};
+use super::sums::BEYOND;
+use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
 use crate::lanes::Lane;
 
 /// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
@@ -271,7 +272,7 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     group: &mut TileRows,
 ) {
     let (length, offset) = (group.length, (i - rows.start) * group.length);
-    let slopes = &mut group.slopes[lagged::BEYOND * length..];
+    let slopes = &mut group.slopes[BEYOND * length..];
     let (pattern, slopes) = (&group.weights[offset..], &mut slopes[offset..]);
     let d_rows = &mut group.tile[0];
     bring_together::<R>(inputs.columns, d_out, i, d_rows);

@@ -1,0 +1,441 @@
+//! Mamba-2 in its smallest form: a linear recurrence whose inputs, outputs and decay depend on the token.
+//!
+//! ```text
+//! z = r W_z;  x, B, C = SiLU(conv(r W_x)), SiLU(conv(r W_B)), SiLU(conv(r W_C));  Δ = softplus(r W_dt + dt_bias)
+//! h_t = exp(−Δ_t e^A_log) h_{t−1} + Δ_t x_t B_tᵀ;  out_t = (h_t C_t ⊙ SiLU(z_t)) W_out
+//! ```
+//!
+//! r is what it reads, and h has N numbers for each of the e·d entries of x, which are divided among heads: a head has
+//! a Δ and an A of its own. There is no skip from x to the output, and no norm inside.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::convolution::ConvolutionSpec;
+use super::{
+    Allocator, Block, BlockPass, Context, Design, Ports, ReadBack, Simple, SimplePass, Tensors,
+};
+use crate::lanes::{Lane, leveled};
+use crate::model::ops::attention::EXPONENTIAL;
+use crate::model::ops::{linear, scan, short_convolution, silu, softplus};
+use crate::model::reference::formulas;
+use crate::model::reference::{Run, Value};
+use crate::{Invalid, require, settings};
+
+settings! {
+    /// Mamba-2 in its smallest form: a linear recurrence whose inputs, outputs and decay depend on the token.
+    pub struct MambaSpec {
+        /// Numbers of its state for each entry of x, N.
+        pub state: usize = 16,
+        /// Width of x, in units of the stream's.
+        pub expand: usize = 2,
+        /// Number of heads, each with a decay of its own.
+        pub heads: usize = 1,
+        /// Length of the short causal convolution of x, B and C; there is none if it is 0 or 1.
+        pub convolution: usize = 4,
+    }
+}
+
+const MAX_STATE: usize = 1024;
+const MAX_EXPAND: usize = 64;
+
+/// Where training starts: Δ = softplus(dt_bias) and e^A_log, so that a state is halved in about 70 positions.
+const DT_BIAS: f32 = -2.25;
+const A_LOG: f32 = -2.3;
+
+impl Design for MambaSpec {
+    fn ports(&self) -> Ports {
+        Ports::single("mamba")
+    }
+
+    fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid> {
+        let (size, expand, heads) = (self.state, self.expand, self.heads);
+        let allowed = format!("a size from 1 to {MAX_STATE}");
+        require((1..=MAX_STATE).contains(&size), "state", size, &allowed)?;
+        let allowed = format!("a factor from 1 to {MAX_EXPAND}");
+        require(
+            (1..=MAX_EXPAND).contains(&expand),
+            "expand",
+            expand,
+            &allowed,
+        )?;
+        let (d, wide) = (tensors.width, expand * tensors.width);
+        let allowed = format!("a number of heads that divides the width of x, {wide}");
+        let divides = heads >= 1 && wide.is_multiple_of(heads);
+        require(divides, "heads", heads, &allowed)?;
+        let convolved = self.convolution > 1;
+        if convolved {
+            ConvolutionSpec::check("convolution", self.convolution)?;
+        }
+        let mut branch = |letter: &str, size: usize| {
+            let mut add = |name: &str, rows: usize| {
+                tensors.add(&format!("mamba.{name}_{letter}"), &[rows, size], true)
+            };
+            Branch {
+                size,
+                project: add("W", d),
+                kernel: convolved.then(|| add("conv", self.convolution)),
+            }
+        };
+        let branches = [branch("x", wide), branch("B", size), branch("C", size)];
+        Ok(Arc::new(Mamba {
+            stream: [tensors.length, d],
+            heads,
+            branches,
+            w_z: tensors.add("mamba.W_z", &[d, wide], true),
+            w_dt: tensors.add("mamba.W_dt", &[d, heads], true),
+            dt_bias: tensors.add_constant("mamba.dt_bias", &[heads], DT_BIAS),
+            a_log: tensors.add_constant("mamba.A_log", &[heads], A_LOG),
+            w_out: tensors.add("mamba.W_out", &[wide, d], true),
+        }))
+    }
+}
+
+/// Mamba-2.
+#[derive(Clone, Debug)]
+pub struct Mamba {
+    /// t and d
+    stream: [usize; 2],
+    heads: usize,
+    /// Of x, B and C.
+    branches: [Branch; 3],
+    /// [d, e·d]
+    w_z: Range<usize>,
+    /// [d, heads]
+    w_dt: Range<usize>,
+    /// `[heads]`
+    dt_bias: Range<usize>,
+    /// `[heads]`; prepared, e^A_log
+    a_log: Range<usize>,
+    /// [e·d, d]
+    w_out: Range<usize>,
+}
+
+/// SiLU(conv(r W))
+#[derive(Clone, Debug)]
+struct Branch {
+    size: usize,
+    /// [d, size]
+    project: Range<usize>,
+    /// [w, size], if it is convolved
+    kernel: Option<Range<usize>>,
+}
+
+impl Mamba {
+    /// Width of x.
+    fn wide(&self) -> usize {
+        self.branches[0].size
+    }
+
+    /// N
+    fn size(&self) -> usize {
+        self.branches[1].size
+    }
+
+    /// What the recurrence reads.
+    fn inputs<'x>(
+        &self,
+        decays: &'x [Lane],
+        u: &'x [Lane],
+        [_, b, c]: &'x [BranchPass; 3],
+    ) -> scan::Inputs<'x> {
+        scan::Inputs {
+            decays,
+            u,
+            b: &b.value,
+            c: &c.value,
+            heads: self.heads,
+            channels: self.wide(),
+            size: self.size(),
+        }
+    }
+}
+
+impl Block for Mamba {
+    fn prepare(&self, weights: &mut [f32]) {
+        // (Not by f32::exp, which differs from machine to machine.)
+        for log in &mut weights[self.a_log.clone()] {
+            *log = Lane::splat(*log).exp::<false>().0[0];
+        }
+    }
+
+    fn pull_back(&self, params: &[f32], grads: &mut [f32]) {
+        let logs = &params[self.a_log.clone()];
+        for (d, &log) in grads[self.a_log.clone()].iter_mut().zip(logs) {
+            *d *= Lane::splat(log).exp::<false>().0[0];
+        }
+    }
+
+    fn pass(self: Arc<Self>, buffers: &mut Allocator) -> Box<dyn BlockPass> {
+        let (stream, wide, heads) = (self.stream, self.wide(), self.heads);
+        let state = buffers.lanes([wide, self.size()]);
+        let mut rows = |columns| buffers.lanes([stream[0], columns]);
+        let pass = MambaPass {
+            branches: self.branches.each_ref().map(|branch| BranchPass {
+                projected: rows(branch.size),
+                slope: rows(branch.size),
+                value: rows(branch.size),
+            }),
+            gradients: self.branches.each_ref().map(|branch| rows(branch.size)),
+            gate: rows(wide),
+            gate_slope: rows(wide),
+            d_gate: rows(wide),
+            steps: rows(heads),
+            steps_slope: rows(heads),
+            d_steps: rows(heads),
+            decays: rows(heads),
+            log_decays: rows(heads),
+            u: rows(wide),
+            y: rows(wide),
+            dy: rows(wide),
+            gated: rows(wide),
+            state,
+            mamba: self,
+        };
+        Box::new(Simple::new(pass, stream, buffers))
+    }
+
+    fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
+        let (rows, r, [_, d], heads) = (run.rows(), read[0], self.stream, self.heads);
+        let [x, b, c] = self.branches.each_ref().map(|branch| {
+            let projected = r.times(run.weight(&branch.project, branch.size));
+            formulas::silu(match &branch.kernel {
+                None => projected,
+                Some(kernel) => {
+                    formulas::short_convolution(projected, run.weight(kernel, branch.size))
+                }
+            })
+        });
+        let gate = formulas::silu(r.times(run.weight(&self.w_z, self.wide())));
+        let bias = run.weight(&self.dt_bias, heads).repeated(rows);
+        let steps = formulas::softplus(r.times(run.weight(&self.w_dt, heads)) + bias);
+        let rates = run.weight(&self.a_log, heads).each(f64::exp, f64::exp);
+        let log_decays = steps.each_times(rates.repeated(rows)).scaled(-1.0);
+        let (w_out, each) = (run.weight(&self.w_out, d), self.wide() / heads);
+        let head = |head: usize| {
+            let step = steps.take((rows, each), move |i, _| Some((i, head)));
+            let u = step.each_times(x.columns(head * each, each));
+            let y = formulas::scan(log_decays.columns(head, 1), u, b, c);
+            let gated = y.each_times(gate.columns(head * each, each));
+            let own = move |p, c| Some((head * each + p, c));
+            gated.times(w_out.take((each, d), own))
+        };
+        vec![(1..heads).fold(head(0), |sum, next| sum + head(next))]
+    }
+
+    fn multiplications(&self) -> usize {
+        let ([t, d], wide, size) = (self.stream, self.wide(), self.size());
+        let kernels = self.branches.iter().flat_map(|branch| &branch.kernel);
+        let taps: usize = kernels.map(Range::len).sum();
+        let products = d * (3 * wide + 2 * size + self.heads);
+        let exponentials = 2 * wide + 2 * size + 3 * self.heads;
+        // Of the recurrence: three for h and y, and six for the gradients of a, u, B, C and h.
+        (3 * (products + taps) + 9 * wide * size + EXPONENTIAL * exponentials) * t
+    }
+}
+
+/// Mamba-2 at work.
+#[derive(Debug)]
+struct MambaPass {
+    mamba: Arc<Mamba>,
+    /// x, B and C, and their gradients: [t, size] each
+    branches: [BranchPass; 3],
+    gradients: [Vec<Lane>; 3],
+    /// SiLU(z), its slope, and the gradient of z: [t, e·d]
+    gate: Vec<Lane>,
+    gate_slope: Vec<Lane>,
+    d_gate: Vec<Lane>,
+    /// Δ, its slope, and the gradient of what softplus is taken of: [t, heads]
+    steps: Vec<Lane>,
+    steps_slope: Vec<Lane>,
+    d_steps: Vec<Lane>,
+    /// a, and the gradient of ln a: [t, heads]
+    decays: Vec<Lane>,
+    log_decays: Vec<Lane>,
+    /// Δ x, h C, its gradient, and h C ⊙ SiLU(z): [t, e·d]
+    u: Vec<Lane>,
+    y: Vec<Lane>,
+    dy: Vec<Lane>,
+    gated: Vec<Lane>,
+    /// h, or the gradient that is carried back: [e·d, N]
+    state: Vec<Lane>,
+}
+
+impl SimplePass for MambaPass {
+    fn forward(&mut self, c: Context, r: &[Lane], out: &mut [Lane]) {
+        let (mamba, level) = (&*self.mamba, c.level);
+        let ([_, d], wide) = (mamba.stream, mamba.wide());
+        let rows = r.len() / d;
+        let (by_entry, by_head) = (..rows * wide, ..rows * mamba.heads);
+        for (branch, own) in self.branches.iter_mut().zip(&mamba.branches) {
+            branch.forward(c, own, d, r);
+        }
+        let (z, gate) = (&mut self.gate_slope[by_entry], &mut self.gate[by_entry]);
+        linear::set_forward(level, r, c.weight(&mamba.w_z), d, z);
+        silu::forward(level, z, gate);
+
+        let (raw, steps) = (&mut self.steps_slope[by_head], &mut self.steps[by_head]);
+        let (w, bias) = (c.weight(&mamba.w_dt), c.weight(&mamba.dt_bias));
+        linear::forward(level, r, w, bias, d, raw);
+        softplus::forward(level, raw, steps);
+        let (x, rates) = (&self.branches[0].value[by_entry], c.weight(&mamba.a_log));
+        let (decays, u) = (&mut self.decays[by_head], &mut self.u[by_entry]);
+        discretize(level, rates, steps, x, decays, u);
+
+        self.state.fill(Lane::ZERO);
+        let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
+        scan::forward(level, inputs, 0..rows, &mut self.state, &mut self.y);
+        let gated = &mut self.gated[by_entry];
+        multiply(level, &self.y, gate, gated);
+        linear::set_forward(level, gated, c.weight(&mamba.w_out), wide, out);
+    }
+
+    fn backward(&mut self, c: Context, d_out: &[Lane], back: &mut ReadBack) {
+        let (mamba, level) = (&*self.mamba, c.level);
+        let ([_, d], wide) = (mamba.stream, mamba.wide());
+        let rows = d_out.len() / d;
+        let (by_entry, by_head) = (..rows * wide, ..rows * mamba.heads);
+        let (w_out, gated) = (&mamba.w_out, &self.gated[by_entry]);
+        let (dy, d_gate) = (&mut self.dy[by_entry], &mut self.d_gate[by_entry]);
+        linear::set_input_backward(level, c.weight(w_out), wide, d_out, dy);
+        linear::add_weight_gradient(level, gated, d_out, wide, &mut back.grads[w_out.clone()]);
+        multiply_backward(level, &self.y, &self.gate, &self.gate_slope, dy, d_gate);
+
+        let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
+        let [du, db, dc] = &mut self.gradients;
+        let (state, logs) = (&mut self.state, &mut self.log_decays[by_head]);
+        state.fill(Lane::ZERO);
+        scan::output_backward(level, inputs, 0..rows, state, dy, dc);
+        scan::backward(level, inputs, rows, dy, state, du, db);
+        scan::log_decay_backward(level, inputs, rows, &self.y, dy, du, logs);
+
+        let (x, rates) = (&self.branches[0].value, c.weight(&mamba.a_log));
+        let (steps, slope) = (&self.steps, &self.steps_slope);
+        let (dx, d_steps) = (&mut du[by_entry], &mut self.d_steps[by_head]);
+        discretize_backward(level, rates, steps, slope, x, dx, logs, d_steps);
+        linear::add_bias_gradient(level, logs, &mut back.grads[mamba.a_log.clone()]);
+        linear::add_bias_gradient(level, d_steps, &mut back.grads[mamba.dt_bias.clone()]);
+        back.product(level, c.weights, &mamba.w_dt, d, d_steps);
+
+        let branches = self.branches.iter_mut().zip(&mut self.gradients);
+        for ((branch, gradient), own) in branches.zip(&mamba.branches) {
+            branch.backward(c, own, &mut gradient[..rows * own.size], back.grads);
+            let d_projected = &branch.projected[..rows * own.size];
+            back.product(level, c.weights, &own.project, d, d_projected);
+        }
+        back.product(level, c.weights, &mamba.w_z, d, d_gate);
+    }
+}
+
+/// One of x, B and C: [t, size]
+#[derive(Debug)]
+struct BranchPass {
+    /// Before the convolution; in the backward, the gradient of that.
+    projected: Vec<Lane>,
+    /// After it; then the slope of SiLU there.
+    slope: Vec<Lane>,
+    value: Vec<Lane>,
+}
+
+impl BranchPass {
+    fn forward(&mut self, c: Context, own: &Branch, width: usize, r: &[Lane]) {
+        let used = ..r.len() / width * own.size;
+        let (projected, after) = (&mut self.projected[used], &mut self.slope[used]);
+        linear::set_forward(c.level, r, c.weight(&own.project), width, projected);
+        match &own.kernel {
+            None => after.copy_from_slice(projected),
+            Some(kernel) => {
+                let kernel = c.weight(kernel);
+                short_convolution::forward(c.level, kernel, own.size, projected, after);
+            }
+        }
+        silu::forward(c.level, after, &mut self.value[used]);
+    }
+
+    /// From the gradient of the value, which is lost, to that of what was projected.
+    fn backward(&mut self, c: Context, own: &Branch, gradient: &mut [Lane], grads: &mut [f32]) {
+        let (level, size) = (c.level, own.size);
+        let projected = &mut self.projected[..gradient.len()];
+        silu::backward(level, &self.slope, gradient);
+        let Some(kernel) = &own.kernel else {
+            return projected.copy_from_slice(gradient);
+        };
+        let d_kernel = &mut grads[kernel.clone()];
+        short_convolution::add_kernel_gradient(level, projected, gradient, size, d_kernel);
+        let kernel = c.weight(kernel);
+        short_convolution::set_input_backward(level, kernel, size, gradient, projected);
+    }
+}
+
+leveled!(
+    /// a = exp(−Δ e^A_log) and u = Δ x, head by head.
+    fn discretize<const FUSED: bool>(
+        rates: &[f32],
+        steps: &[Lane],
+        x: &[Lane],
+        decays: &mut [Lane],
+        u: &mut [Lane],
+    ) {
+        let each = x.len() / steps.len();
+        let entries = x.chunks_exact(each).zip(u.chunks_exact_mut(each));
+        for (index, (x, u)) in entries.enumerate() {
+            let step = steps[index];
+            decays[index] = (step * -rates[index % rates.len()]).exp::<FUSED>();
+            for (u, &x) in u.iter_mut().zip(x) {
+                *u = step * x;
+            }
+        }
+    }
+);
+
+leveled!(
+    /// Its backward: dΔ = x·du − e^A_log d ln a, through softplus. `dx` is du, and becomes Δ du; `logs` are d ln a, and
+    /// become −Δ d ln a, whose sum is the gradient of e^A_log.
+    fn discretize_backward<const FUSED: bool>(
+        rates: &[f32],
+        steps: &[Lane],
+        slope: &[Lane],
+        x: &[Lane],
+        dx: &mut [Lane],
+        logs: &mut [Lane],
+        d_steps: &mut [Lane],
+    ) {
+        let each = dx.len() / logs.len();
+        let entries = x.chunks_exact(each).zip(dx.chunks_exact_mut(each));
+        for (index, (x, dx)) in entries.enumerate() {
+            let step = steps[index];
+            let mut sum = logs[index] * -rates[index % rates.len()];
+            for (dx, &x) in dx.iter_mut().zip(x) {
+                sum = x.times_plus::<FUSED>(*dx, sum);
+                *dx = step * *dx;
+            }
+            logs[index] = step * logs[index] * -1.0;
+            d_steps[index] = sum * slope[index];
+        }
+    }
+);
+
+leveled!(
+    /// out = y ⊙ g
+    fn multiply<const FUSED: bool>(y: &[Lane], g: &[Lane], out: &mut [Lane]) {
+        for ((out, &y), &g) in out.iter_mut().zip(y).zip(g) {
+            *out = y * g;
+        }
+    }
+);
+
+leveled!(
+    /// Its backward, where g = SiLU(z) has the given slope: `dy` is the gradient of the product, and becomes that of y.
+    fn multiply_backward<const FUSED: bool>(
+        y: &[Lane],
+        g: &[Lane],
+        slope: &[Lane],
+        dy: &mut [Lane],
+        dz: &mut [Lane],
+    ) {
+        for (i, dy) in dy.iter_mut().enumerate() {
+            dz[i] = *dy * y[i] * slope[i];
+            *dy = *dy * g[i];
+        }
+    }
+);

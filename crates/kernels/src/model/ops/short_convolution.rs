@@ -1,0 +1,146 @@
+//! y_i = Σ_{l<w} k_l ⊙ x_{i−l}: a short causal convolution of every column with a kernel of its own. What is before
+//! row 0 counts as zero.
+//!
+//! Shapes: x, dx, y, dy [rows, columns], kernel and its gradient [w, columns]. Rows are all rows of a sequence.
+
+use crate::lanes::cross_lane::sum_lanes;
+use crate::lanes::{LANES, Lane, Level, leveled};
+
+/// Columns of a tile of sums.
+const BROAD: usize = 4;
+
+/// Sets y to the convolution of x.
+pub fn forward(level: Level, kernel: &[f32], columns: usize, x: &[Lane], y: &mut [Lane]) {
+    convolve::<false, false>(level, kernel, columns, x, y);
+}
+
+/// dx_j = Σ_l k_l ⊙ dy_{j+l}
+pub fn set_input_backward(
+    level: Level,
+    kernel: &[f32],
+    columns: usize,
+    dy: &[Lane],
+    dx: &mut [Lane],
+) {
+    convolve::<true, false>(level, kernel, columns, dy, dx);
+}
+
+/// dx_j += Σ_l k_l ⊙ dy_{j+l}
+pub fn add_input_backward(
+    level: Level,
+    kernel: &[f32],
+    columns: usize,
+    dy: &[Lane],
+    dx: &mut [Lane],
+) {
+    convolve::<true, true>(level, kernel, columns, dy, dx);
+}
+
+/// dk_l += Σ_i x_{i−l} ⊙ dy_i, summed over lanes.
+pub fn add_kernel_gradient(
+    level: Level,
+    x: &[Lane],
+    dy: &[Lane],
+    columns: usize,
+    d_kernel: &mut [f32],
+) {
+    for (l, d_tap) in d_kernel.chunks_exact_mut(columns).enumerate() {
+        let used = x.len().saturating_sub(l * columns);
+        let (x, dy) = (&x[..used], &dy[dy.len() - used..]);
+        for (n, d_tap) in d_tap.chunks_mut(LANES).enumerate() {
+            let (mut sums, mut totals) = ([Lane::ZERO; LANES], [0.0; LANES]);
+            sum_products(level, x, dy, columns, n * LANES, &mut sums[..d_tap.len()]);
+            sum_lanes(level, &sums, &mut totals);
+            for (sum, total) in d_tap.iter_mut().zip(totals) {
+                *sum += total;
+            }
+        }
+    }
+}
+
+leveled!(
+    /// Sets y to the convolution of x, or adds it. Backward, rows meet those after them.
+    fn convolve<const FUSED: bool, const BACKWARD: bool, const ADD: bool>(
+        kernel: &[f32],
+        columns: usize,
+        x: &[Lane],
+        y: &mut [Lane],
+    ) {
+        let whole = columns - columns % BROAD;
+        for i in 0..y.len() / columns {
+            for c in (0..whole).step_by(BROAD) {
+                tile::<FUSED, BACKWARD, ADD, BROAD>(kernel, columns, (i, c), x, y);
+            }
+            for c in whole..columns {
+                tile::<FUSED, BACKWARD, ADD, 1>(kernel, columns, (i, c), x, y);
+            }
+        }
+    }
+);
+
+/// Columns from `c` on of row i.
+#[inline(always)]
+fn tile<const FUSED: bool, const BACKWARD: bool, const ADD: bool, const C: usize>(
+    kernel: &[f32],
+    columns: usize,
+    (i, c): (usize, usize),
+    x: &[Lane],
+    y: &mut [Lane],
+) {
+    let mut sums = [Lane::ZERO; C];
+    let reach = if BACKWARD {
+        y.len() / columns - i
+    } else {
+        i + 1
+    };
+    for (l, tap) in kernel.chunks_exact(columns).enumerate().take(reach) {
+        let met = if BACKWARD { i + l } else { i - l };
+        let (x, tap) = (&x[met * columns + c..][..C], &tap[c..][..C]);
+        for s in 0..C {
+            sums[s] = x[s].times_plus::<FUSED>(Lane::splat(tap[s]), sums[s]);
+        }
+    }
+    let y = &mut y[i * columns + c..][..C];
+    for s in 0..C {
+        y[s] = if ADD { y[s] + sums[s] } else { sums[s] };
+    }
+}
+
+leveled!(
+    /// Adds the sums over rows of the products of x and y, for the columns from `first` on.
+    fn sum_products<const FUSED: bool>(
+        x: &[Lane],
+        y: &[Lane],
+        columns: usize,
+        first: usize,
+        sums: &mut [Lane],
+    ) {
+        let count = sums.len();
+        for c in (0..count - count % BROAD).step_by(BROAD) {
+            product_sums::<FUSED, BROAD>(x, y, columns, first + c, &mut sums[c..]);
+        }
+        for c in count - count % BROAD..count {
+            product_sums::<FUSED, 1>(x, y, columns, first + c, &mut sums[c..]);
+        }
+    }
+);
+
+#[inline(always)]
+fn product_sums<const FUSED: bool, const C: usize>(
+    x: &[Lane],
+    y: &[Lane],
+    columns: usize,
+    first: usize,
+    out: &mut [Lane],
+) {
+    let mut sums = [Lane::ZERO; C];
+    for (x, y) in x.chunks_exact(columns).zip(y.chunks_exact(columns)) {
+        let (x, y) = (&x[first..][..C], &y[first..][..C]);
+        for s in 0..C {
+            sums[s] = x[s].times_plus::<FUSED>(y[s], sums[s]);
+        }
+    }
+    for s in 0..C {
+        out[s] += sums[s];
+    }
+}
