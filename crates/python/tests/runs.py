@@ -53,6 +53,13 @@ LISTS: dict[str, dict[str, Any]] = {
         "model.blocks": ["attention", "mlp", {"kind": "mlp", "ratio": 2, "activation": "relu"}, "attention"],
         "model.layer_norm": True,
     },
+    "convolutions": {
+        "model.blocks": [{"kind": "convolution", "length": 3}, {"kind": "attention", "convolution": 2}],
+    },
+    "mamba": {
+        "model.blocks": ["mamba", {"kind": "mamba", "state": 8, "expand": 1, "heads": 4, "convolution": 0}],
+        "model.layer_norm": True,
+    },
     "one-of-two-mlps": {"model.blocks": ["attention", "mlp", {"kind": "attention", "positions": "none"}]},
 }
 MINIMAL: dict[str, dict[str, Any]] = {

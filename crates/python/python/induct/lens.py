@@ -76,15 +76,15 @@ class Layer:
 def _layers(model: pytorch.Transformer) -> list[Layer]:
     layers: list[Layer] = []
     for index, (block, norm) in enumerate(model.blocks()):
-        if isinstance(block, attention.Block):
+        if isinstance(block, attention.Block) and block.conv_Q is None:
             layers.append(Layer(block, norm))
         elif isinstance(block, mlp.Block) and layers and layers[-1].mlp is None:
             layers[-1] = replace(layers[-1], mlp=block, mlp_norm=norm)
         else:
             kind = model.settings.blocks[index]["kind"]
             raise ValueError(
-                f"model.blocks[{index}] is {kind!r}: TransformerLens has hooks for attention, "
-                "with at most one MLP after it"
+                f"model.blocks[{index}] is {kind!r}: TransformerLens has hooks for attention "
+                "without convolution, with at most one MLP after it"
             )
     if len({layer.mlp and (layer.mlp.b_in.shape, layer.mlp.activation) for layer in layers}) > 1:
         raise ValueError("model.blocks: TransformerLens needs the same MLP in every layer, or none in any")

@@ -10,13 +10,16 @@ from torch import Tensor, nn
 from . import _parts
 from ._parts import found, lags, parameter
 from ._settings import TransformerSettings
+from .convolution import convolved
 
 
 class Block(_parts.Block):
     gathers = True
     norm = "attn_norm"
 
-    def __init__(self, model: TransformerSettings, *, heads: int = 1, positions: str | None = None) -> None:
+    def __init__(
+        self, model: TransformerSettings, *, heads: int = 1, positions: str | None = None, convolution: int = 0
+    ) -> None:
         super().__init__(model)
         d = model.width
         if heads < 1 or d % heads:
@@ -24,13 +27,17 @@ class Block(_parts.Block):
         self.heads, self.positions = heads, positions or model.positions
         projects = heads > 1 or model.output_projection == "always"
         has_table = found(f"{__package__}.positions", self.positions, "model.positions").TABLE
+        kernels = [parameter(convolution, d) if convolution else None for _ in range(3)]
+        self.conv_Q, self.conv_K, self.conv_V = kernels
         self.W_Q, self.W_K, self.W_V = parameter(d, d), parameter(d, d), parameter(d, d)
         self.W_O = parameter(d, d) if projects else None
         self.v = parameter(model.length, d) if has_table else None
         self.drop_pattern = nn.Dropout(model.dropout.attention)
 
     def forward(self, h: Tensor) -> Tensor:
-        q, k, values = (split_heads(h @ W, self.heads) for W in (self.W_Q, self.W_K, self.W_V))
+        read = (h if kernel is None else convolved(h, kernel) for kernel in (self.conv_Q, self.conv_K, self.conv_V))
+        weights = (self.W_Q, self.W_K, self.W_V)
+        q, k, values = (split_heads(x @ W, self.heads) for x, W in zip(read, weights, strict=True))
         v = None if self.v is None else split_heads(self.v, self.heads)
         pattern = torch.softmax(scores(q, k, v, self.positions), -1)
         mixed = merge_heads(self.drop_pattern(pattern) @ values)
