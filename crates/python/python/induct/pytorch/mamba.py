@@ -43,7 +43,7 @@ class Block(_parts.Block):
         x, B, C = branch(self.W_x, self.conv_x), branch(self.W_B, self.conv_B), branch(self.W_C, self.conv_C)
         D = functional.softplus(r @ self.W_dt + self.dt_bias)  # [..., t, H]
         decay = torch.exp(-D * self.A_log.exp())
-        u = D[..., None] * x.unflatten(-1, (self.heads, -1))  # [..., t, H, e d / H]
+        u = D[..., None] * x.reshape(*x.shape[:-1], self.heads, -1)  # [..., t, H, e d / H]
         h = torch.zeros_like(u[..., 0, :, :, None] * B[..., 0, None, None, :])  # [..., H, e d / H, N]
         rows = []
         for i in range(r.shape[-2]):
