@@ -50,10 +50,7 @@ class Schema:
 
 
 def schema() -> Schema:
-    """Every kind of model, block and source with its settings::
-
-    [block.kind for block in induct.schema().block]
-    """
+    """Every kind of model, block and source with its settings: ``induct.schema().block[0].settings``."""
     found = json.loads(_induct.schema_json())
     return Schema(**{what: tuple(_kind(kind) for kind in kinds) for what, kinds in found.items()})
 
