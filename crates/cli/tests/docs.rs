@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs};
 
+use induct::settings::{Kind, Setting, Takes, schema};
 use serde_json::Value;
 
 use crate::program::{Shell, text};
@@ -18,7 +19,7 @@ const PLATEAU: &str = include_str!("../../../docs/plateau/claims.json");
 fn pages_quote_what_the_program_prints() {
     let printed = |line: &str| Shell::new().succeed(line);
     let engines = printed("bench --engines");
-    let reproduction = "docs/reproduction/README.md";
+    let (reproduction, recipes) = ("docs/reproduction/README.md", "docs/recipes.md");
     for (page, name, made) in [
         ("README.md", "result", result()),
         ("docs/commands.md", "commands", fenced(&printed("--help"))),
@@ -27,6 +28,9 @@ fn pages_quote_what_the_program_prints() {
             "strategies",
             fenced(&printed("eval --strategies --sequences 8192")),
         ),
+        (recipes, "models", settings(&schema().model)),
+        (recipes, "blocks", settings(&schema().block)),
+        (recipes, "sources", settings(&schema().source)),
         (reproduction, "paper", verdicts(PAPER)),
         (reproduction, "plateau", verdicts(PLATEAU)),
         (reproduction, "plateau-numbers", plateau_numbers()),
@@ -89,6 +93,41 @@ fn agree(quoted: &str, made: &str, tolerance: f64) -> bool {
 
 pub fn fenced(text: &str) -> String {
     format!("```text\n{}\n```", text.trim_end())
+}
+
+/// Kinds with their settings, as tables.
+fn settings(kinds: &[Kind]) -> String {
+    let row = |setting: &Setting| {
+        let takes = match &setting.takes {
+            Takes::Count => "a whole number".to_owned(),
+            Takes::Number => "a number".to_owned(),
+            Takes::Flag => "`true`, `false`".to_owned(),
+            Takes::Toml => String::new(),
+            Takes::Choice(choices) => {
+                let words = choices.iter().map(|choice| {
+                    let meaning = choice.meaning.trim_end_matches('.');
+                    format!("`{}`: {meaning}", choice.name)
+                });
+                words.collect::<Vec<_>>().join("<br>")
+            }
+        };
+        let default = setting.default.as_ref();
+        let default = default.map_or(String::new(), |default| format!("`{default}`"));
+        format!(
+            "| `{}` | {default} | {} | {takes} |\n",
+            setting.key, setting.meaning
+        )
+    };
+    let table = |kind: &Kind| {
+        let head = format!("**`{}`**: {}\n", kind.kind, kind.meaning);
+        if kind.settings.is_empty() {
+            return head;
+        }
+        let rows: String = kind.settings.iter().map(row).collect();
+        format!("{head}\n| key | default | meaning | takes |\n|---|---|---|---|\n{rows}")
+    };
+    let tables: Vec<String> = kinds.iter().map(table).collect();
+    tables.join("\n")
 }
 
 /// The claims that a full run decided.

@@ -1,6 +1,6 @@
 // The list of a model's blocks: what they are, in which order, and their settings.
 
-import { fieldOf, kindField, showValue, valueOf } from "lab/fields";
+import { fieldOf, kindField, valueOf } from "lab/fields";
 import { element } from "lab/page";
 
 const PATH = "model.blocks";
@@ -27,7 +27,7 @@ export class Blocks {
     this.element = element("div", { class: "wide", role: "group", "aria-label": "Blocks" }, this.#list, this.#tools);
   }
 
-  /** Shows a model's blocks; as a list if its recipe lists them. */
+  /** Makes the fields of a model's blocks, if its recipe lists them. */
   show(blocks, isListed) {
     this.#blocks = blocks;
     const shape = JSON.stringify([isListed, blocks.map(({ kind }) => kind)]);
@@ -39,10 +39,6 @@ export class Blocks {
     }
     if (this.#focus) (this.element.querySelector(`[data-place="${this.#focus}"]:not(:disabled)`) ?? this.#tools.querySelector("button")).focus();
     this.#focus = null;
-    for (const field of this.#list.querySelectorAll("[data-key]")) {
-      const [, index, key] = field.dataset.key.match(IN_BLOCK);
-      showValue(field, blocks[index][key] ?? field.dataset.default ?? "");
-    }
   }
 
   /** The blocks with the value of a field of one of them. Another kind has other settings. */
@@ -81,9 +77,9 @@ export class Blocks {
     const remove = this.#button(`remove ${index}`, "×", () => this.#change(this.#blocks.toSpliced(index, 1), `remove ${Math.max(0, index - 1)}`), `${name}: remove`);
     remove.disabled = this.#blocks.length === 1;
     const fields = settings.map((setting) => fieldOf(setting, `${PATH}[${index}].${setting.key}`));
-    return element("li", { role: "group", "aria-label": name },
+    return element("li", {}, element("div", { role: "group", "aria-label": name },
       element("div", { class: "row" }, field, move("up", index - 1), move("down", index + 1), remove),
-      element("div", { class: "fields" }, ...fields));
+      element("div", { class: "fields" }, ...fields)));
   }
 
   #listTools() {

@@ -222,7 +222,7 @@ export class Form {
       const value = told.values[field.dataset.key] ?? field.dataset.default;
       const label = field.closest(".field");
       if (label.dataset.if !== undefined) label.hidden = value === undefined || (field.type === "range" && Number.isNaN(Number(value)));
-      if (value === undefined || field.dataset.key.startsWith("model.blocks[")) continue;
+      if (value === undefined) continue;
       if (field === document.activeElement && field.type !== "range" && field.getAttribute("aria-invalid") === "true") continue;
       showValue(field, value);
     }

@@ -177,6 +177,9 @@ fn values(recipe: &Recipe) -> BTreeMap<String, String> {
                 collect(&format!("{path}{separator}{key}"), inner, values);
             }
         }
+        for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
+            collect(&format!("{path}[{index}]"), inner, values);
+        }
         values.insert(path.to_owned(), value.to_string());
     }
     let mut values = BTreeMap::new();
@@ -211,7 +214,7 @@ struct Part {
     at: String,
     layer: usize,
     /// What its block calls it, and which one it is.
-    name: &'static str,
+    name: String,
     index: Option<usize>,
     /// Whether it has a pattern, and whether it writes to a stream.
     pattern: bool,
@@ -224,7 +227,7 @@ fn parts(model: &Model) -> Vec<Part> {
         let pattern = |layer| Part {
             at: format!("layers.{layer}"),
             layer,
-            name: "heads",
+            name: "heads".to_owned(),
             index: Some(0),
             pattern: true,
             written: false,
@@ -238,7 +241,7 @@ fn parts(model: &Model) -> Vec<Part> {
                 _ => source.to_string(),
             },
             layer: slot.layer,
-            name: source.part,
+            name: source.part.to_string(),
             index: source.index,
             pattern: slot.heads() > 0,
             written: true,

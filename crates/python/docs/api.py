@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "python" / "induct"
 PAGE = Path(__file__).parents[3] / "docs" / "python-api.md"
 SECTIONS = {
     "_train": "Training", "_run": "Runs", "_model": "Models", "_recipe": "Recipes", "_sweep": "Sweeps",
+    "_schema": "What recipes can say",
     "_parts": "Parts of your own", "_figure": "Figures", "_table": "Tables", "_lab": "The live page",
     "_reproduce": "Reproduction", "_errors": "Errors", "_induct": "Instructions and versions",
 }  # fmt: skip
@@ -156,8 +157,12 @@ def page() -> str:
         parts += [f"## {title}\n", *definitions(file, [name for name in public if origins[name] == module])]
     parts += [f"### induct.{name}\n\n{text}\n" for name, text in CONSTANTS.items()]
     for module, names in MODULES.items():
-        about = markdown(ast.get_docstring(tree(f"{module}.py")))
-        parts += [f"## induct.{module}\n", f"{about}\n", *definitions(f"{module}.py", names, f"induct.{module}.")]
+        # A package's definitions are in its files.
+        files = sorted((PACKAGE / module).glob("*.py")) or [PACKAGE / f"{module}.py"]
+        about = markdown(ast.get_docstring(tree(str(files[0].relative_to(PACKAGE)))))
+        parts += [f"## induct.{module}\n", f"{about}\n"]
+        for path in files:
+            parts += definitions(str(path.relative_to(PACKAGE)), names, f"induct.{module}.")
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
     missing = [name for name in [*public, *CONSTANTS] if f"### induct.{name}\n" not in text]
     assert not missing, f"no section has {missing}"

@@ -57,7 +57,7 @@ mod _induct {
         level, levels,
         model::{PyModel, model_of},
         parts::Part,
-        recipe::{PyRecipe, columns, settings},
+        recipe::{PyRecipe, columns, schema_json, settings},
         run::{PyRun, curves, diagram},
         table::Table,
         training::{train, train_many},

@@ -202,6 +202,12 @@ impl PyRecipe {
     }
 }
 
+/// Every kind of model, block and source with its settings.
+#[pyfunction]
+pub fn schema_json() -> String {
+    serde_json::to_string(&induct::settings::schema()).expect("it is plain data")
+}
+
 /// The settings of the catalogue: name, what it is, where it comes from, whether it is a preset.
 #[pyfunction]
 pub fn settings() -> Vec<(&'static str, &'static str, &'static str, bool)> {

@@ -39,13 +39,34 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {
         "model.output_projection": "always",
         "model.dropout": 0.1,
     },
+    "rotary": {"model.positions": "rotary", "model.heads": 2},
+    "listed": {
+        "model.blocks": [{"kind": "attention", "heads": 2, "positions": "rotary"}, {"kind": "mlp", "ratio": 2}] * 2,
+        "model.layer_norm": True,
+    },
     "dropout-by-place": {"model.dropout": {"embedding": 0.1, "attention": 0.2}, "model.heads": 2},
+}
+# TransformerLens has no hooks for these.
+LISTS: dict[str, dict[str, Any]] = {
+    "mlp-first": {"model.blocks": ["mlp", "attention"]},
+    "two-mlps": {
+        "model.blocks": ["attention", "mlp", {"kind": "mlp", "ratio": 2, "activation": "relu"}, "attention"],
+        "model.layer_norm": True,
+    },
+    "convolutions": {
+        "model.blocks": [{"kind": "convolution", "length": 3}, {"kind": "attention", "convolution": 2}],
+    },
+    "mamba": {
+        "model.blocks": ["mamba", {"kind": "mamba", "state": 8, "expand": 1, "heads": 4, "convolution": 0}],
+        "model.layer_norm": True,
+    },
+    "one-of-two-mlps": {"model.blocks": ["attention", "mlp", {"kind": "attention", "positions": "none"}]},
 }
 MINIMAL: dict[str, dict[str, Any]] = {
     "minimal-linear": {"model.form": "linear"},
     "minimal-softmax": {"model.form": "softmax", "task.states": 3},
 }
-ARCHITECTURES = [*TRANSFORMERS, *MINIMAL]
+ARCHITECTURES = [*TRANSFORMERS, *LISTS, *MINIMAL]
 
 
 @dataclass(frozen=True)
@@ -76,6 +97,6 @@ def run(name: str) -> Run:
         preset, settings = "minimal", settings | MINIMAL[name]
         settings |= {"model.start.w": 0.1, "model.start.v": 0.1, "train.optimizer.lr": 0.1}
     else:
-        preset, settings = "main", settings | TRANSFORMERS[name]
+        preset, settings = "main", settings | (TRANSFORMERS | LISTS)[name]
         settings |= {"model.init_std": 0.3, "train.optimizer.lr": 0.01}
     return Run(induct.train(preset, set=settings).model())

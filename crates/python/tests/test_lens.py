@@ -8,13 +8,19 @@ import pytest
 import torch
 from induct import pytorch
 from induct.lens import bridge
-from runs import LENGTH, TRANSFORMERS, Run, run
+from runs import LENGTH, LISTS, TRANSFORMERS, Run, run
 from torch import Tensor
 from torch.nn import functional
 from transformer_lens.hook_points import HookPoint
 from transformer_lens.model_bridge import TransformerBridge
 
 TOLERANCE = 1e-5
+
+
+def heads_of(own: Run) -> list[int]:
+    """The number of heads of every layer."""
+    blocks = pytorch.TransformerSettings.of(own.recipe).blocks
+    return [block["heads"] for block in blocks if block["kind"] == "attention"]
 
 
 def bridged(name: str) -> tuple[Run, TransformerBridge]:
@@ -43,6 +49,12 @@ def test_logits_are_those_of_the_engine(name: str) -> None:
     assert_computes(model(torch.tensor(sequence))[0], own.model.logits(sequence))
 
 
+@pytest.mark.parametrize("name", LISTS)
+def test_other_lists_of_blocks_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"model.blocks.* TransformerLens "):
+        run(name).model.to_lens()
+
+
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_the_cache_has_the_usual_names(name: str) -> None:
     own, model = bridged(name)
@@ -50,7 +62,7 @@ def test_the_cache_has_the_usual_names(name: str) -> None:
     batch, d, k = 3, settings.width, settings.states
     logits, cache = model.run_with_cache(torch.tensor(own.sequences(batch)))
     expected: dict[str, tuple[int, ...]] = {"hook_embed": (batch, LENGTH, d), "unembed.hook_out": (batch, LENGTH, k)}
-    for layer, heads in enumerate(settings.heads):
+    for layer, heads in enumerate(heads_of(own)):
         block = f"blocks.{layer}."
         for hook in ("hook_resid_pre", "hook_resid_post", "hook_attn_out"):
             expected[block + hook] = (batch, LENGTH, d)
@@ -58,11 +70,11 @@ def test_the_cache_has_the_usual_names(name: str) -> None:
             expected[block + "attn." + hook] = (batch, LENGTH, heads, d // heads)
         for hook in ("hook_attn_scores", "hook_pattern"):
             expected[block + "attn." + hook] = (batch, heads, LENGTH, LENGTH)
-        if settings.mlp:
+        if mlp := next((block for block in settings.blocks if block["kind"] == "mlp"), None):
             for hook in ("hook_resid_mid", "hook_mlp_out"):
                 expected[block + hook] = (batch, LENGTH, d)
             for hook in ("mlp.hook_pre", "mlp.hook_post"):
-                expected[block + hook] = (batch, LENGTH, 4 * d)
+                expected[block + hook] = (batch, LENGTH, mlp.get("ratio", 4) * d)
     if settings.positions == "absolute":
         expected["hook_pos_embed"] = (batch, LENGTH, d)
     assert {hook: tuple(cache[hook].shape) for hook in expected} == expected
@@ -75,7 +87,7 @@ def test_scores_and_patterns_are_those_of_the_engine(name: str) -> None:
     (sequence,) = own.sequences(1)
     _, cache = model.run_with_cache(torch.tensor(sequence))
     seen = own.model.activations(sequence)
-    for layer in range(len(pytorch.TransformerSettings.of(own.recipe).heads)):
+    for layer in range(len(heads_of(own))):
         for hook, name in (("hook_attn_scores", "attn_scores"), ("hook_pattern", "attn_pattern")):
             found = cache[f"blocks.{layer}.attn.{hook}"][0].detach().numpy()
             np.testing.assert_allclose(found, seen[f"layers.{layer}.{name}"], rtol=TOLERANCE, atol=TOLERANCE)
@@ -184,7 +196,7 @@ def test_weights_have_the_layout_of_transformer_lens(name: str) -> None:
     d = settings.width
     np.testing.assert_array_equal(model.W_E.detach(), own.weights["embed.E"])
     np.testing.assert_array_equal(model.W_U.detach(), own.weights["unembed.P"])
-    for layer, heads in enumerate(settings.heads):
+    for layer, heads in enumerate(heads_of(own)):
         attention = model.blocks[layer].attn
         for matrix in ("W_Q", "W_K", "W_V"):
             by_head = own.weights[f"layers.{layer}.{matrix}"].reshape(d, heads, d // heads).transpose(1, 0, 2)

@@ -115,7 +115,13 @@ def test_weights_of_another_architecture_are_refused() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("positions", "rotary", "model.positions is 'rotary': expected one of relative-key, relative-query, absolute"),
+        (
+            "positions",
+            "alibi",
+            "model.positions is 'alibi': expected one of absolute, none, relative-key, relative-query",
+        ),
+        ("blocks", ["lstm"], r"model.blocks\[0\].kind is 'lstm': expected one of attention, convolution"),
+        ("blocks", [{"kind": "mlp", "gate": True}], r"model.blocks\[0\].gate has no formula in PyTorch yet; mlp takes"),
         ("heads", 3, r"model.heads is \(3, 3\): expected 2 numbers that divide the width, 16"),
         ("heads", [1], r"model.heads is \(1,\): expected 2 numbers"),
         ("kind", "lstm", "model.kind is 'lstm': expected one of transformer, minimal"),

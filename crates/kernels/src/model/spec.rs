@@ -184,14 +184,15 @@ impl TransformerSpec {
             &allowed,
         )?;
         let unset = Self::default();
-        for (field, is_unset) in [
-            ("layers", self.layers == unset.layers),
-            ("heads", self.heads == unset.heads),
-            ("mlp", self.mlp == unset.mlp),
-            ("mlp_ratio", self.mlp_ratio == unset.mlp_ratio),
+        for (field, value, by_default) in [
+            ("layers", self.layers.text(), unset.layers.text()),
+            ("heads", self.heads.text(), unset.heads.text()),
+            ("mlp", self.mlp.text(), unset.mlp.text()),
+            ("mlp_ratio", self.mlp_ratio.text(), unset.mlp_ratio.text()),
         ] {
-            let allowed = "nothing beside blocks, which list every layer; leave it unset";
-            require(is_unset, field, "set", allowed)?;
+            let allowed = "leave it unset beside blocks, which list every layer";
+            let is_unset = value == by_default;
+            require(is_unset, field, value.unwrap_or_default(), allowed)?;
         }
         Ok((&self.blocks).into())
     }

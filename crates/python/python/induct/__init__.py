@@ -23,6 +23,7 @@ from ._parts import Measure, Prior, Strategy, Task, measure, prior, strategy, ta
 from ._recipe import Batch, Preset, Recipe, Settings, presets
 from ._reproduce import Report, reproduce
 from ._run import Phase, Run, open, plot
+from ._schema import Kind, Schema, Setting, schema
 from ._sweep import Sweep, sweep
 from ._table import Table
 from ._train import Record, train
@@ -35,6 +36,7 @@ __all__ = [
     "Figure",
     "InputError",
     "Interrupted",
+    "Kind",
     "LabPage",
     "Measure",
     "Model",
@@ -47,6 +49,8 @@ __all__ = [
     "Report",
     "Run",
     "RunError",
+    "Schema",
+    "Setting",
     "Settings",
     "Strategy",
     "Sweep",
@@ -62,6 +66,7 @@ __all__ = [
     "presets",
     "prior",
     "reproduce",
+    "schema",
     "strategy",
     "sweep",
     "task",

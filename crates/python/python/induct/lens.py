@@ -1,4 +1,4 @@
-"""TransformerLens on Induct's checkpoints: its hooks, caches and analyses work on every transformer of Induct.
+"""TransformerLens on Induct's checkpoints: its hooks, caches and analyses work on transformers of attention and MLPs.
 
     model = bridge(recipe, weights)
     logits, cache = model.run_with_cache(tokens)
@@ -13,12 +13,14 @@ model goes on with what a hook returns, for scores and patterns too.
   queries, keys or values read, after the norm.
 - Layers may have different numbers of heads; `cfg.n_heads` is then the largest. The weights and activations of each
   layer are right, but do not use what stacks heads of all layers (`model.W_Q`, `cache.stack_head_results`).
+- Every layer has attention and at most one MLP, and all have one or none. Other lists of blocks are refused.
 - A recipe's interventions are not part of the model: hooks are there for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -42,6 +44,9 @@ from transformer_lens.model_bridge.generalized_components.base import Generalize
 from transformer_lens.model_bridge.sources import build_bridge_from_module
 
 from induct import pytorch
+from induct.pytorch import attention, mlp
+from induct.pytorch._parts import check_length
+from induct.pytorch._transformer import NORM_EPSILON, Norm
 
 ARCHITECTURE = "InductTransformer"
 
@@ -51,27 +56,58 @@ def bridge(recipe: Mapping[str, Any], weights: Mapping[str, npt.NDArray[np.float
     if recipe.get("model", {}).get("kind") == "minimal":
         raise ValueError('model.kind is "minimal": TransformerLens has hooks for transformers only')
     model = cast(pytorch.Transformer, pytorch.build(recipe, weights))
-    wrapped = Wrapped(model).eval()
-    return build_bridge_from_module(wrapped, ARCHITECTURE, tl_config=_config(model.settings), model_name="induct")
+    layers = _layers(model)
+    wrapped = Wrapped(model, layers).eval()
+    return build_bridge_from_module(
+        wrapped, ARCHITECTURE, tl_config=_config(model.settings, layers), model_name="induct"
+    )
 
 
-def _config(settings: pytorch.TransformerSettings) -> TransformerBridgeConfig:
-    heads = max(settings.heads)
+@dataclass(frozen=True)
+class Layer:
+    """The blocks of a layer that TransformerLens has hooks for, and their norms."""
+
+    attention: attention.Block
+    attn_norm: Norm | None
+    mlp: mlp.Block | None = None
+    mlp_norm: Norm | None = None
+
+
+def _layers(model: pytorch.Transformer) -> list[Layer]:
+    layers: list[Layer] = []
+    for index, (block, norm) in enumerate(model.blocks()):
+        if isinstance(block, attention.Block) and block.conv_Q is None:
+            layers.append(Layer(block, norm))
+        elif isinstance(block, mlp.Block) and layers and layers[-1].mlp is None:
+            layers[-1] = replace(layers[-1], mlp=block, mlp_norm=norm)
+        else:
+            kind = model.settings.blocks[index]["kind"]
+            raise ValueError(
+                f"model.blocks[{index}] is {kind!r}: TransformerLens has hooks for attention "
+                "without convolution, with at most one MLP after it"
+            )
+    if len({layer.mlp and (layer.mlp.b_in.shape, layer.mlp.activation) for layer in layers}) > 1:
+        raise ValueError("model.blocks: TransformerLens needs the same MLP in every layer, or none in any")
+    return layers
+
+
+def _config(settings: pytorch.TransformerSettings, layers: list[Layer]) -> TransformerBridgeConfig:
+    heads, first_mlp = max(layer.attention.heads for layer in layers), layers[0].mlp
     return TransformerBridgeConfig(
         d_model=settings.width,
         d_head=settings.width // heads,
         n_heads=heads,
-        n_layers=len(settings.heads),
+        n_layers=len(layers),
         n_ctx=settings.length,
         d_vocab=settings.states,
-        d_mlp=pytorch.MLP_FACTOR * settings.width,
-        act_fn="gelu_new" if settings.activation == "gelu" else settings.activation,
-        eps=pytorch.NORM_EPSILON,
+        d_mlp=0 if first_mlp is None else len(first_mlp.b_in),
+        act_fn="relu" if first_mlp is not None and first_mlp.activation == "relu" else "gelu_new",
+        eps=NORM_EPSILON,
         normalization_type="LN" if settings.layer_norm else None,
         # What is added to the stream: relative positions are a part of attention.
         positional_embedding_type="standard" if settings.positions == "absolute" else "none",
-        attn_only=not settings.mlp,
-        per_layer_head_dim=[settings.width // count for count in settings.heads],
+        attn_only=first_mlp is None,
+        per_layer_head_dim=[settings.width // layer.attention.heads for layer in layers],
         # There is no tokenizer.
         default_prepend_bos=False,
         tokenizer_prepends_bos=False,
@@ -101,10 +137,10 @@ def _positions(h: Tensor) -> Tensor:
     return torch.arange(h.shape[1], device=h.device)[None]
 
 
-def _norm(norm: nn.Module) -> nn.Module:
-    if not isinstance(norm, pytorch.Norm):
+def _norm(norm: nn.Module | None) -> nn.Module:
+    if not isinstance(norm, Norm):
         return nn.Identity()
-    layer_norm = nn.LayerNorm(len(norm.gain), pytorch.NORM_EPSILON)
+    layer_norm = nn.LayerNorm(len(norm.gain), NORM_EPSILON)
     layer_norm.weight = nn.Parameter(norm.gain.detach().clone())
     layer_norm.bias = nn.Parameter(norm.bias.detach().clone())
     return layer_norm
@@ -113,52 +149,52 @@ def _norm(norm: nn.Module) -> nn.Module:
 class Attention(nn.Module):
     """The steps of a layer's attention. `AttentionSteps` puts them together, with hooks in between."""
 
-    def __init__(self, layer: pytorch.Layer, index: int) -> None:
+    def __init__(self, block: attention.Block, drop_added: nn.Module, index: int) -> None:
         super().__init__()
-        self.layer_idx, self.heads, self.positions = index, layer.heads, layer.positions
-        self.q, self.k, self.v = _linear(layer.W_Q), _linear(layer.W_K), _linear(layer.W_V)
-        if layer.W_O is None:
-            self.o = _linear(torch.eye(len(layer.W_V))).requires_grad_(False)
+        self.layer_idx, self.heads, self.positions = index, block.heads, block.positions
+        self.q, self.k, self.v = _linear(block.W_Q), _linear(block.W_K), _linear(block.W_V)
+        if block.W_O is None:
+            self.o = _linear(torch.eye(len(block.W_V))).requires_grad_(False)
         else:
-            self.o = _linear(layer.W_O)
-        self.relative = None if layer.v is None else _table(layer.v)
-        self.drop_pattern, self.drop_added = layer.drop_pattern, layer.drop_added
+            self.o = _linear(block.W_O)
+        self.relative = None if block.v is None else _table(block.v)
+        self.drop_pattern, self.drop_added = block.drop_pattern, drop_added
 
     def scores(self, h: Tensor) -> Tensor:
-        q, k = pytorch.split_heads(self.q(h), self.heads), pytorch.split_heads(self.k(h), self.heads)
+        q, k = attention.split_heads(self.q(h), self.heads), attention.split_heads(self.k(h), self.heads)
         v = None
         if self.relative is not None:
-            v = pytorch.split_heads(self.relative(_positions(h)), self.heads)
-        return pytorch.attention_scores(q, k, v, self.positions)
+            v = attention.split_heads(self.relative(_positions(h)), self.heads)
+        return attention.scores(q, k, v, self.positions)
 
     def pattern(self, scores: Tensor) -> Tensor:
         pattern: Tensor = self.drop_pattern(torch.softmax(scores, -1))
         return pattern
 
     def mixed(self, pattern: Tensor, h: Tensor) -> Tensor:
-        return pytorch.merge_heads(pattern @ pytorch.split_heads(self.v(h), self.heads))
+        return attention.merge_heads(pattern @ attention.split_heads(self.v(h), self.heads))
 
 
 class Mlp(nn.Module):
-    def __init__(self, mlp: pytorch.Mlp, drop_added: nn.Module) -> None:
+    def __init__(self, block: mlp.Block, drop_added: nn.Module) -> None:
         super().__init__()
-        self.activation = mlp.activation
-        self.fc_in, self.fc_out = _linear(mlp.W_in, mlp.b_in), _linear(mlp.W_out, mlp.b_out)
+        self.activation = block.activation
+        self.fc_in, self.fc_out = _linear(block.W_in, block.b_in), _linear(block.W_out, block.b_out)
         self.drop_added = drop_added
 
     def forward(self, h: Tensor) -> Tensor:
-        added: Tensor = self.drop_added(self.fc_out(pytorch.activate(self.fc_in(h), self.activation)))
+        added: Tensor = self.drop_added(self.fc_out(mlp.activate(self.fc_in(h), self.activation)))
         return added
 
 
 class Block(nn.Module):
-    def __init__(self, layer: pytorch.Layer, index: int) -> None:
+    def __init__(self, layer: Layer, drop_added: nn.Module, index: int) -> None:
         super().__init__()
         self.ln1 = _norm(layer.attn_norm)
-        self.attn = Attention(layer, index)
+        self.attn = Attention(layer.attention, drop_added, index)
         if layer.mlp is not None:
             self.ln2 = _norm(layer.mlp_norm)
-            self.mlp = Mlp(layer.mlp, layer.drop_added)
+            self.mlp = Mlp(layer.mlp, drop_added)
 
     def forward(self, h: Tensor) -> tuple[Tensor]:
         h = h + self.attn(self.ln1(h))
@@ -172,22 +208,20 @@ class Wrapped(nn.Module):
     """A transformer whose parts are modules. Their names differ from those that TransformerLens gives them,
     because it would take one for the other."""
 
-    def __init__(self, model: pytorch.Transformer) -> None:
+    def __init__(self, model: pytorch.Transformer, layers: list[Layer]) -> None:
         super().__init__()
         self.length = model.settings.length
         self.tok_embed = _table(model.embed.E)
         self.pos = None if model.embed.positions is None else _table(model.embed.positions)
         self.drop_embedding = model.drop_embedding
-        self.layers = nn.ModuleList(
-            Block(layer, index) for index, layer in enumerate(cast(list[pytorch.Layer], model.layers))
-        )
+        self.layers = nn.ModuleList(Block(layer, model.drop_added, index) for index, layer in enumerate(layers))
         self.ln_out = _norm(model.final_norm)
         self.head = _linear(model.unembed.P)
 
     def forward(self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None) -> Tensor:
         """Logits [batch, t, k] of tokens [batch, t], or of a stream [batch, t, d] that enters in their place."""
         if input_ids is not None:
-            pytorch.check_length(input_ids, self.length)
+            check_length(input_ids, self.length)
             h = self.tok_embed(input_ids)
             if self.pos is not None:
                 h = h + self.pos(_positions(h))
