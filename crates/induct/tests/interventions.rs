@@ -1,5 +1,7 @@
 //! Training under interventions, which are in force exactly when the recipe says.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use induct::measure::KL_TRUTH;
 use induct::model::{Intervention, Model};
 use induct::probe::{History, Instruments};
@@ -257,13 +259,18 @@ fn the_records_of_a_run_are_of_the_model_of_their_step() {
 }
 
 #[test]
-fn a_step_in_parts_is_the_same_step() {
+fn an_observed_step_is_the_same_step() {
     let mean = "{kind='ablate', at='layers.0.heads.0', with='mean'}";
-    let mut in_parts = Trainer::new(&recipe(&[mean])).unwrap();
+    let mut observed = Trainer::new(&recipe(&[mean])).unwrap();
+    let parts = AtomicUsize::new(0);
     for _ in 0..3 {
-        in_parts.advance_in_parts(&mut |_| {}).unwrap();
+        let count = |_| {
+            parts.fetch_add(1, Ordering::Relaxed);
+        };
+        observed.advance_observed(true, &count).unwrap();
     }
-    assert_eq!(in_parts.params(), trained(&[mean], 3).params());
+    assert_eq!(observed.params(), trained(&[mean], 3).params());
+    assert!(parts.into_inner() >= 12);
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! `induct bench`: how long a step takes, where the time goes, and how cost grows with size.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use induct::lanes::instructions;
+use induct::lanes::{LANES, instructions};
 use induct::model::multiply_at_peak;
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
-use induct::train::{StepPart, Trainer};
+use induct::task::TokenBlock;
+use induct::train::{StepPart, Trainer, samples};
 use serde_json::{Value, json};
 
 use super::{engines, note, numbers};
@@ -360,36 +362,65 @@ impl Split {
 
     fn on_this_thread(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
         let mut trainer = Trainer::new(recipe)?;
-        let [mut draw, mut forward, mut loss, mut gradient, mut update] = [Duration::ZERO; 5];
+        let blocks = first_batch(recipe)?;
+        let clock = Mutex::new(Clock {
+            last: Instant::now(),
+            parts: [Duration::ZERO; 5],
+        });
+        let lap = |part: usize| {
+            let clock = &mut *clock.lock().expect("one thread");
+            let now = Instant::now();
+            clock.parts[part] += now - clock.last;
+            clock.last = now;
+        };
         let started = Instant::now();
         while trainer.step() < 2 || started.elapsed() < budget {
-            let mut last = Instant::now();
-            let mut note = |part: StepPart| {
-                let taken = match part {
-                    StepPart::Draw => &mut draw,
-                    StepPart::Forward => &mut forward,
-                    StepPart::Loss => &mut loss,
-                    StepPart::Gradient => &mut gradient,
-                    StepPart::Update => &mut update,
-                };
-                let now = Instant::now();
-                *taken += now - last;
-                last = now;
+            let evaluator = trainer.model().evaluator(trainer.params());
+            let evaluator = evaluator.map_err(|error| Failure::failed(error.to_string()))?;
+            clock.lock().expect("one thread").last = Instant::now();
+            for block in &blocks {
+                let inputs = &block.rows()[..recipe.task.length];
+                evaluator.forward(inputs, 0, &mut |_| {});
+            }
+            lap(1);
+            let observe = |part: StepPart| {
+                lap(match part {
+                    StepPart::Draw => 0,
+                    StepPart::Loss => 2,
+                    StepPart::Gradient => 3,
+                    StepPart::Update => 4,
+                });
             };
-            trainer
-                .advance_in_parts(&mut note)
+            (trainer.advance_observed(false, &observe))
                 .map_err(|error| Failure::failed(error.to_string()))?;
         }
         let instruments = Instruments::new(recipe)?;
         let start = Instant::now();
         instruments.measure(trainer.model(), trainer.params(), trainer.step(), None);
-        // The gradient includes another forward pass.
-        let backward = gradient.saturating_sub(forward);
-        Ok(Self {
-            parts: [draw, forward, loss, backward, update],
-            record: start.elapsed(),
-        })
+        let record = start.elapsed();
+        let mut parts = clock.into_inner().expect("one thread").parts;
+        // The gradient includes a forward pass.
+        parts[3] = parts[3].saturating_sub(parts[1]);
+        Ok(Self { parts, record })
     }
+}
+
+/// When the last part of a step was done, and how long each has taken.
+struct Clock {
+    last: Instant,
+    parts: [Duration; 5],
+}
+
+/// The blocks of the first batch of a recipe.
+fn first_batch(recipe: &Recipe) -> Result<Vec<TokenBlock>, Failure> {
+    let stages = recipe.stages()?;
+    let drawn: Result<Vec<_>, _> = samples(recipe, &stages, 0).collect();
+    let drawn = drawn.map_err(|error| Failure::failed(error.to_string()))?;
+    let blocks = drawn.chunks(LANES).map(|eight| {
+        let eight: Vec<&[u8]> = eight.iter().map(|one| &one.tokens[..]).collect();
+        TokenBlock::from_sequences(&eight)
+    });
+    Ok(blocks.collect())
 }
 
 /// Peak multiplications per second of one core, each with an addition: the best of a few tries.

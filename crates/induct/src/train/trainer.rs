@@ -12,7 +12,7 @@ use induct_kernels::scratch::ScratchPool;
 use rayon::prelude::*;
 
 use super::agenda::Agenda;
-use super::feed::{Batch, BatchDraw, Feed, block_keys, draw};
+use super::feed::{Batch, Feed, block_keys, draw};
 use super::objective::{Labels, Objective};
 use super::weights::{Snapshots, no_snapshots};
 use crate::chain::DrawError;
@@ -133,11 +133,9 @@ pub struct StepOutcome<'a> {
 /// A part of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPart {
-    /// A block of sequences is drawn.
+    /// A batch is drawn.
     Draw,
-    /// Its logits are computed.
-    Forward,
-    /// Their loss and its gradient are computed.
+    /// The loss of some logits and its gradient are computed.
     Loss,
     /// Forward and backward, without the loss.
     Gradient,
@@ -328,6 +326,20 @@ impl Trainer {
     ///
     /// As [`advance`](Self::advance).
     pub fn advance_watched(&mut self, last: bool) -> Result<StepLoss, TrainError> {
+        self.advance_observed(last, &|_| {})
+    }
+
+    /// The same; also calls `done` after each part of the step. On one thread, parts follow one another, so that they
+    /// can be timed.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub fn advance_observed(
+        &mut self,
+        last: bool,
+        done: &(dyn Fn(StepPart) + Sync),
+    ) -> Result<StepLoss, TrainError> {
         let Self {
             recipe,
             step,
@@ -339,21 +351,33 @@ impl Trainer {
             draw(recipe, &feed.stages, *step, &feed.scratch, &mut feed.batch)
                 .map_err(|error| TrainError::Prior { step: *step, error })?;
             feed.drawn_for = Some(*step);
+            done(StepPart::Draw);
         }
         let (batch, stages, scratch) = (&feed.batch, &feed.stages, &feed.scratch);
-        let draw_next = || draw(recipe, stages, *step + 1, scratch, &mut feed.next);
+        let draw_next = || {
+            let drawn = draw(recipe, stages, *step + 1, scratch, &mut feed.next);
+            done(StepPart::Draw);
+            drawn
+        };
+        let update = |learner: &mut Learner, loss: StepLoss| {
+            let moved = learner.step(recipe, *step, loss.mean);
+            done(StepPart::Update);
+            moved
+        };
         let (loss, drawn) = if learner.model.needs_preparation() {
-            let loss = learner.accumulate(recipe, *step, batch, last);
+            let loss = learner.accumulate(recipe, *step, batch, last, done);
             // While one thread updates the weights, the others need not wait.
-            let (moved, drawn) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
+            let (moved, drawn) = rayon::join(|| update(learner, loss), draw_next);
             moved?;
             (loss, drawn)
         } else {
             // The update is over before another thread could start, so the next batch
             // is drawn beside the gradients.
-            let (loss, drawn) =
-                rayon::join(|| learner.accumulate(recipe, *step, batch, last), draw_next);
-            learner.step(recipe, *step, loss.mean)?;
+            let (loss, drawn) = rayon::join(
+                || learner.accumulate(recipe, *step, batch, last, done),
+                draw_next,
+            );
+            update(learner, loss)?;
             (loss, drawn)
         };
         *step += 1;
@@ -370,59 +394,6 @@ impl Trainer {
             self.act(None);
             self.turn();
         }
-    }
-
-    /// Does one step on this thread, one part after the other, and reports when each is done, so that the
-    /// caller can time them. The loss is part of the gradient; the separate forward is extra work.
-    ///
-    /// # Errors
-    ///
-    /// As [`advance`](Self::advance).
-    pub fn advance_in_parts(&mut self, done: &mut dyn FnMut(StepPart)) -> Result<(), TrainError> {
-        let Self {
-            recipe,
-            step,
-            learner,
-            feed,
-            ..
-        } = self;
-        let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.scratch);
-        let (level, objective) = (learner.model.level(), learner.objective.clone());
-        let size = learner.summed.len();
-        let mut total = 0.0;
-        // All of it first: interventions may need means over the batch.
-        for block in feed.batch.parts() {
-            if let Err(error) = draw.block(block) {
-                feed.drawn_for = None;
-                return Err(TrainError::Prior { step: *step, error });
-            }
-            done(StepPart::Draw);
-        }
-        let Batch { blocks, laws } = &feed.batch;
-        learner.evaluator.see_batch(blocks, recipe.task.length);
-        done(StepPart::Forward);
-        for (index, (tokens, laws)) in blocks.iter().zip(laws).enumerate() {
-            let labels = Labels { tokens, laws };
-            let inputs = labels.inputs();
-            learner.evaluator.forward(inputs, 0, &mut |_| {});
-            done(StepPart::Forward);
-            let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
-                done(StepPart::Gradient);
-                total += objective.evaluate(level, labels, rows, logits, d_logits);
-                done(StepPart::Loss);
-            };
-            let grads = &mut learner.block_grads[index * size..][..size];
-            let keys = block_keys(recipe, &learner.model, *step, (index, tokens.used()));
-            let block = (inputs, keys.as_ref());
-            learner.evaluator.gradient(block, &mut evaluate, grads);
-            done(StepPart::Gradient);
-        }
-        learner.step(recipe, *step, total * objective.scale)?;
-        done(StepPart::Update);
-        *step += 1;
-        feed.drawn_for = None;
-        self.turn_if_due();
-        Ok(())
     }
 
     /// The state needed to continue from here.
@@ -463,7 +434,14 @@ impl Learner {
     }
 
     /// Computes the gradients of all blocks of the batch of step `step`; returns its loss.
-    fn accumulate(&mut self, recipe: &Recipe, step: u64, batch: &Batch, last: bool) -> StepLoss {
+    fn accumulate(
+        &mut self,
+        recipe: &Recipe,
+        step: u64,
+        batch: &Batch,
+        last: bool,
+        done: &(dyn Fn(StepPart) + Sync),
+    ) -> StepLoss {
         self.evaluator.see_batch(&batch.blocks, recipe.task.length);
         let (model, evaluator, objective) = (&self.model, &self.evaluator, &self.objective);
         self.block_losses
@@ -476,7 +454,8 @@ impl Learner {
             .for_each(|(index, (((block_loss, block_grad), tokens), laws))| {
                 let keys = block_keys(recipe, model, step, (index, tokens.used()));
                 let block = (Labels { tokens, laws }, keys.as_ref());
-                *block_loss = gradient(objective, last, model, evaluator, block, block_grad);
+                let task = (objective, last, done);
+                *block_loss = gradient(task, model, evaluator, block, block_grad);
             });
         let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * objective.scale;
         let at_last = || self.block_losses.iter().map(|loss| loss.last).sum::<f64>();
@@ -535,8 +514,7 @@ fn clip(limit: f64, norm: f64, grads: &[f32], clipped: &mut [f32]) {
 /// Returns the loss of a block, and writes the gradient of what is minimised into `grad`. With `last`, the loss at the
 /// last position is returned separately.
 fn gradient(
-    objective: &Objective,
-    last: bool,
+    (objective, last, done): (&Objective, bool, &(dyn Fn(StepPart) + Sync)),
     model: &Model,
     evaluator: &Evaluator,
     (labels, keys): (Labels, Option<&DropoutKeys>),
@@ -546,6 +524,7 @@ fn gradient(
     let end = inputs.len();
     let mut total = BlockLoss::default();
     let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        done(StepPart::Gradient);
         if last && rows.end == end {
             // First, because the gradients of all rows overwrite these.
             let start = logits.len() - model.states();
@@ -553,7 +532,9 @@ fn gradient(
             total.last = objective.of_rows(level, labels, end - 1..end, logits, d_last);
         }
         total.all += objective.evaluate(level, labels, rows, logits, d_logits);
+        done(StepPart::Loss);
     };
     evaluator.gradient((inputs, keys), &mut evaluate, grad);
+    done(StepPart::Gradient);
     total
 }
