@@ -143,7 +143,7 @@ pub fn by_engine(model: &Model, params: &[f32], block: &TokenBlock, loss: Loss) 
 /// The keys of the dropout of `used` lanes.
 #[doc(hidden)]
 pub fn lane_keys(used: usize) -> DropoutKeys {
-    DropoutKeys::new(used, keys_of)
+    DropoutKeys::new(BATCH_KEYS, used, keys_of)
 }
 
 /// Calls `read` with the formulas on one lane's sequence, with dropout, and with what interventions held if that is
@@ -162,12 +162,16 @@ pub fn on_lane<R>(
     let sequence = Sequence {
         tokens: inputs[0],
         keys: Some(keys_of(lane)),
+        batch_keys: Some(BATCH_KEYS),
         others: &inputs[1..],
     };
     let tape = Tape::default();
     let reference = Reference::holding(&tape, model, params, sequence, held);
     read(&reference, &all[0][1..])
 }
+
+/// The keys of masks that sequences share.
+const BATCH_KEYS: [u32; 2] = [0x1234_5678, 0x9abc_def0];
 
 fn keys_of(lane: usize) -> [u32; 2] {
     [0x9e37_79b9, 0x85eb_ca6b].map(|key: u32| key.wrapping_mul(2 * lane as u32 + 1))

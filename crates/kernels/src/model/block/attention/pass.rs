@@ -7,7 +7,8 @@ use super::positions::{self, Turns};
 use super::{Attention, Biases};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
-use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack, Update};
+use crate::model::block::{Allocator, BlockPass, Change, Context, GROUP, ReadBack, Update};
+use crate::model::ops::attention::blurred::{self, Draw, PairMasks, PairRows};
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs, TileRows};
 use crate::model::ops::attention::{AttnProbe, AttnRow, clamped};
 use crate::model::ops::{linear, short_convolution};
@@ -40,6 +41,15 @@ pub struct AttentionPass {
     d_positions: Vec<Lane>,
     /// Of queries, keys and positions, for heads whose pattern gets no gradient.
     stopped: [Vec<Lane>; 3],
+    /// Where training drops entries of relative positions.
+    blurred: Option<Box<Blurred>>,
+}
+
+/// Masks of relative positions, and what the current group of rows keeps under them, by head.
+#[derive(Debug)]
+struct Blurred {
+    masks: PairMasks,
+    groups: Vec<PairRows>,
 }
 
 impl AttentionPass {
@@ -73,6 +83,14 @@ impl AttentionPass {
                 None => Vec::new(),
             },
             stopped: [(); 3].map(|()| Vec::new()),
+            blurred: attention.dropped.map(|_| {
+                let masks = PairMasks::new(t, attention.width, buffers);
+                let groups = (0..heads).map(|_| PairRows::new(GROUP, t, buffers));
+                Box::new(Blurred {
+                    masks,
+                    groups: groups.collect(),
+                })
+            }),
             attention,
         }
     }
@@ -117,6 +135,12 @@ impl Attention {
             lag_columns: self.columns(head),
             bias: false,
         }
+    }
+
+    /// What the masks of relative positions follow from, in training that drops some.
+    fn draw(&self, c: Context) -> Option<Draw> {
+        let ((rate, first), keys) = self.dropped.zip(c.batch_keys)?;
+        Some(Draw { keys, rate, first })
     }
 
     /// How much of the output's bias a source writes: each head as much as any other.
@@ -254,10 +278,15 @@ impl BlockPass for AttentionPass {
 
     fn gather(&mut self, c: Context, rows: usize) {
         let attention = &*self.attention;
+        if let (Some(blurred), Some(draw)) = (&mut self.blurred, attention.draw(c)) {
+            blurred.masks.draw(draw, attention.length, attention.width);
+        }
         for head in 0..attention.heads {
             let inputs = attention.inputs(c, head, &self.read);
-            self.groups[head].turn_to(&inputs);
-            self.groups[head].drop_with(c.mask(head));
+            if attention.draw(c).is_none() {
+                self.groups[head].turn_to(&inputs);
+                self.groups[head].drop_with(c.mask(head));
+            }
             if let Some(Change::WithoutUniform | Change::UniformStopped) = c.change(head) {
                 let means = &mut self.means[head];
                 means.resize(attention.length * attention.size(), Lane::ZERO);
@@ -281,7 +310,15 @@ impl BlockPass for AttentionPass {
                 clamped::forward(c.level, table, rows, size, inputs.values, out);
                 continue;
             }
-            fast::forward(c.level, &inputs, rows, &mut self.groups[head], out);
+            match &mut self.blurred {
+                Some(blurred) if attention.draw(c).is_some() => {
+                    let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+                    let mask = c.mask(head);
+                    blurred::weights(c.level, &inputs, masks, mask.as_ref(), rows.clone(), group);
+                    blurred::averages(c.level, &inputs, rows, group, out);
+                }
+                _ => fast::forward(c.level, &inputs, rows, &mut self.groups[head], out),
+            }
             if let Some(Change::WithoutUniform) = change {
                 shift(
                     &mut out[span.clone()],
@@ -318,7 +355,14 @@ impl BlockPass for AttentionPass {
         for head in 0..self.attention.heads {
             if !matches!(c.change(head), Some(Change::Given(_))) {
                 let inputs = self.attention.inputs(c, head, &self.read);
-                fast::weights(c.level, &inputs, rows.clone(), &mut self.groups[head]);
+                match &mut self.blurred {
+                    Some(blurred) if self.attention.draw(c).is_some() => {
+                        let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+                        let (mask, rows) = (c.mask(head), rows.clone());
+                        blurred::weights(c.level, &inputs, masks, mask.as_ref(), rows, group);
+                    }
+                    _ => fast::weights(c.level, &inputs, rows.clone(), &mut self.groups[head]),
+                }
             }
         }
     }
@@ -420,6 +464,12 @@ impl BlockPass for AttentionPass {
                 positions.resize(gradients.positions.len(), Lane::ZERO);
                 (gradients.queries, gradients.keys) = (queries, keys);
                 gradients.positions = positions;
+            }
+            if let (Some(blurred), Some(_)) = (&mut self.blurred, attention.draw(c)) {
+                let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+                let rows = rows.clone();
+                blurred::backward(c.level, &inputs, masks, rows, group, d_out, &mut gradients);
+                continue;
             }
             let group = &mut self.groups[head];
             fast::backward(
