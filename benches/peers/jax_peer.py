@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
 from jax.sharding import NamedSharding, PartitionSpec  # noqa: E402
 
-from settings import BATCH, STRETCH, AdamW, Setting, Sgd  # noqa: E402
+from settings import BATCH, STRETCH, AdamW, Recurrence, Setting, Sgd  # noqa: E402
 
 Weights = dict[str, jax.Array]
 Bits = dict[str, jax.Array]
@@ -156,6 +156,77 @@ def mlp(weights: Weights, layer: str, resid: jax.Array) -> jax.Array:
     return hidden @ weights[layer + "mlp.W_out"] + weights[layer + "mlp.b_out"]
 
 
+def convolved(kernel: jax.Array, values: jax.Array) -> jax.Array:
+    """SiLU of a causal convolution of every column with a kernel of its own."""
+    before, length = len(kernel) - 1, values.shape[1]
+    padded = jnp.pad(values, ((0, 0), (before, 0), (0, 0)))
+    return jax.nn.silu(sum(tap * padded[:, before - lag :][:, :length] for lag, tap in enumerate(kernel)))
+
+
+CHUNK = 32
+"""Positions of a chunk of a recurrence."""
+
+
+def recurrence(how: Recurrence, log_decays: jax.Array, u: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
+    """y_t = h_t C_t of h_t = a_t h_{t-1} + u_t B_t^T, given ln a [B, t, H], u [B, t, H, P], B and C [B, t, N]."""
+    batch, length, heads, size = u.shape
+    if how == "chunks":
+        # Within a chunk as a product with masked scores, from chunk to chunk by the states: Mamba-2's own form.
+        short = -length % CHUNK
+
+        def by_chunk(values: jax.Array) -> jax.Array:
+            padded = jnp.pad(values, ((0, 0), (0, short)) + ((0, 0),) * (values.ndim - 2))
+            return padded.reshape(batch, -1, CHUNK, *values.shape[2:])
+
+        log_decays, u, b, c = (by_chunk(values) for values in (log_decays, u, b, c))
+        sums = jnp.cumsum(log_decays, 2).transpose(0, 3, 1, 2)
+        lag = lags(CHUNK)
+        weights = jnp.where(lag >= 0, jnp.exp(jnp.where(lag >= 0, sums[..., :, None] - sums[..., None, :], 0.0)), 0.0)
+        scores = jnp.einsum("bqin,bqjn->bqij", c, b)[:, None] * weights
+        y = jnp.einsum("bhqij,bqjhp->bqihp", scores, u)
+        left = jnp.exp(sums[..., -1:] - sums)
+        added = jnp.einsum("bhqj,bqjhp,bqjn->qbhpn", left, u, b)
+
+        def carry(h: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            decay, added = now
+            return decay[..., None, None] * h + added, h
+
+        decays = jnp.exp(sums[..., -1]).transpose(2, 0, 1)
+        _, states = lax.scan(carry, jnp.zeros_like(added[0]), (decays, added))
+        y = y + jnp.einsum("bqin,qbhpn,bhqi->bqihp", c, states, jnp.exp(sums))
+        return y.reshape(batch, -1, heads, size)[:, :length]
+    # Sequences last, which vectors run along: a [t, H, 1, 1, B], u [t, H, P, 1, B], B and C [t, 1, 1, N, B].
+    decays = jnp.exp(log_decays).transpose(1, 2, 0)[:, :, None, None]
+    u = u.transpose(1, 2, 3, 0)[:, :, :, None]
+    b, c = (values.transpose(1, 2, 0)[:, None, None] for values in (b, c))
+    if how == "associative":
+
+        def joined(one: tuple[jax.Array, jax.Array], other: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            return one[0] * other[0], other[0] * one[1] + other[1]
+
+        _, states = lax.associative_scan(joined, (decays, u * b))
+        return (states * c).sum(3).transpose(3, 0, 1, 2)
+
+    def step(h: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        decay, u, b, c = now
+        h = decay * h + u * b
+        return h, (h * c).sum(2)
+
+    zeros = jnp.zeros((heads, size, b.shape[3], batch), u.dtype)
+    return lax.scan(step, zeros, (decays, u, b, c))[1].transpose(3, 0, 1, 2)
+
+
+def mamba(setting: Setting, weights: Weights, layer: str, resid: jax.Array) -> jax.Array:
+    """What a layer's Mamba block writes: h_t C_t, gated and projected, of a recurrence that reads x, B, C and its decay."""
+    (batch, length, _), heads = resid.shape, setting.mamba.heads
+    x, b, c = (convolved(weights[f"{layer}conv_{name}"], resid @ weights[f"{layer}W_{name}"]) for name in "xBC")
+    gate = jax.nn.silu(resid @ weights[layer + "W_z"])
+    steps = jax.nn.softplus(resid @ weights[layer + "W_dt"] + weights[layer + "dt_bias"])
+    u = steps[..., None] * x.reshape(batch, length, heads, -1)
+    y = recurrence(setting.recurrence, -steps * jnp.exp(weights[layer + "A_log"]), u, b, c)
+    return (y.reshape(batch, length, -1) * gate) @ weights[layer + "W_out"]
+
+
 def transformer(setting: Setting, weights: Weights, inputs: jax.Array, bits: Bits) -> jax.Array:
     """Logits [B, t, k]."""
     resid = jax.nn.one_hot(inputs, setting.states) @ weights["embed.E"]
@@ -164,6 +235,9 @@ def transformer(setting: Setting, weights: Weights, inputs: jax.Array, bits: Bit
     resid = dropped(setting, bits, "embed", resid)
     for index in range(setting.layers):
         layer = f"layers.{index}."
+        if setting.mamba is not None:
+            resid = resid + mamba(setting, weights, f"{layer}mamba.", resid)
+            continue
         written = attention(setting, weights, bits, layer, normed(setting, weights, layer + "attn_norm", resid))
         resid = resid + dropped(setting, bits, layer + "attention", written)
         if setting.mlp:

@@ -18,12 +18,12 @@ import numpy as np
 
 import dropout
 import tensors
-from settings import BATCH, INIT_STD, INTERVENED, SETTINGS, STRETCH, Setting
+from settings import BATCH, INIT_STD, INTERVENED, RECURRENT, SETTINGS, STRETCH, Setting
 
 Weights = dict[str, np.ndarray]
 """Parameters under the names that Induct's snapshots give them."""
 
-KNOWN = SETTINGS | INTERVENED
+KNOWN = SETTINGS | INTERVENED | RECURRENT
 
 Bits = dict[str, np.ndarray]
 """16 bits for each entry that dropout may drop (uint16), by site (`Setting.dropout_sites`); empty without dropout."""
@@ -84,6 +84,9 @@ def initial_weights(setting: Setting) -> Weights:
     if setting.positions == "absolute":
         shapes["embed.positions"] = (t, d)
     for layer in range(setting.layers):
+        if setting.mamba is not None:
+            shapes |= {f"layers.{layer}.mamba.{name}": shape for name, shape in setting.mamba.shapes(d).items()}
+            continue
         names = ["W_Q", "W_K", "W_V"] + (["W_O"] if setting.projects else [])
         shapes |= {f"layers.{layer}.{name}": (d, d) for name in names}
         if setting.positions.startswith("relative"):

@@ -31,6 +31,7 @@ class Place:
 
 MAIN = Place("peers")
 INTERVENTIONS = Place("peers-interventions", figure=False, best=True)
+RECURRENT = Place("peers-recurrent", figure=False, best=True)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ ways that a peer may compute it), models as others build them, and experiments w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 BATCH = 64
 """Sequences a step."""
@@ -30,7 +31,7 @@ class AdamW:
     def decays(tensor: str) -> bool:
         """Whether weight decay acts on the tensor of that name."""
         kind = tensor.rsplit(".", 1)[-1]
-        return kind.startswith("W_") or kind == "P"
+        return kind.startswith(("W_", "conv_")) or kind == "P"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,43 @@ class Sgd:
     """Plain gradient descent."""
 
     lr: float
+
+
+Recurrence = Literal["chunks", "steps", "associative"]
+"""Chunk by chunk, in the form that Mamba-2 is trained in; position by position; or as an associative scan."""
+
+
+@dataclass(frozen=True)
+class Mamba:
+    """A block of Mamba-2 in its smallest form; the letters are those of Induct's documentation."""
+
+    state: int = 16
+    """N"""
+    expand: int = 2
+    heads: int = 1
+    convolution: int = 4
+
+    def shapes(self, width: int) -> dict[str, tuple[int, ...]]:
+        """Its tensors in a stream of that width."""
+        wide, taps = self.expand * width, self.convolution
+        return {
+            "W_x": (width, wide),
+            "conv_x": (taps, wide),
+            "W_B": (width, self.state),
+            "conv_B": (taps, self.state),
+            "W_C": (width, self.state),
+            "conv_C": (taps, self.state),
+            "W_z": (width, wide),
+            "W_dt": (width, self.heads),
+            "dt_bias": (self.heads,),
+            "A_log": (self.heads,),
+            "W_out": (wide, width),
+        }
+
+    def override(self) -> str:
+        """It as a block of a recipe."""
+        settings = f"state={self.state}, expand={self.expand}, heads={self.heads}, convolution={self.convolution}"
+        return f'{{kind="mamba", {settings}}}'
 
 
 @dataclass(frozen=True)
@@ -58,6 +96,10 @@ class Setting:
     positions: str = "relative-key"
     """or relative-query, absolute"""
     mlp: bool = False
+    mamba: Mamba | None = None
+    """What every layer is, in place of attention and an MLP"""
+    recurrence: Recurrence = "chunks"
+    """How a peer computes that; Induct's step is the same"""
     layer_norm: bool = False
     """Before attention, before the MLP and before the output"""
     output_projection: bool = False
@@ -125,6 +167,9 @@ class Setting:
             task.append(f"task.start={self.start}")
         if self.kind == "minimal":
             model = ["model.kind=minimal"]
+        elif self.mamba is not None:
+            blocks = ", ".join([self.mamba.override()] * self.layers)
+            model = [f"model.blocks=[{blocks}]", f"model.width={self.width}"]
         else:
             model = [
                 f"model.layers={self.layers}",
@@ -194,3 +239,13 @@ INTERVENED: dict[str, Setting] = {
     )
 }
 """Compared by `intervene.py`; the second is the model that TransformerLens can build."""
+
+RECURRENT: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("mamba", length=512, layers=1, width=8, mamba=Mamba()),
+        Setting("mamba-steps", length=512, layers=1, width=8, mamba=Mamba(), recurrence="steps"),
+        Setting("mamba-associative", length=512, layers=1, width=8, mamba=Mamba(), recurrence="associative"),
+    )
+}
+"""Compared by `recurrent.py`: one model, in the ways that a peer may compute it."""
