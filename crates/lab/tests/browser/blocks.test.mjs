@@ -39,6 +39,11 @@ describe("a list of blocks", () => {
     await tab.says(".blocks .problem", /model\.blocks\[0\]\.heads = 3 .* divides the width, 16/);
     await tab.setAndSee("model.blocks[0].heads", 2, /heads = 2/);
     await tab.until("the mark is gone", () => wrong.count(), (count) => count === 0);
+    await tab.set("model.blocks[0].heads", 5);
+    await tab.until("the field is marked again", () => wrong.count(), (count) => count === 1);
+    await tab.setAndSee("model.width", 32, /model\.width=32/);
+    assert.equal(await tab.page.inputValue('[data-key="model.blocks[0].heads"]'), "2", "what was refused is not kept");
+    await tab.set("model.width", 16);
   });
 
   test("grows, moves and shrinks by the keyboard, which stays where it was", async () => {
