@@ -68,12 +68,11 @@ fn make_all(study: &'static Study, all: &[(Experiment, Vec<Run>)]) {
         for word in ["NaN", "inf "] {
             assert!(!reading.contains(word), "{reading}");
         }
-        assert!(
-            drawn.figure.svg_inline(600).contains("<text"),
-            "{}",
-            figure.id
-        );
-        assert!(!drawn.figure.csv().contains("NaN"), "{}", figure.id);
+        let id = &figure.id;
+        assert!(drawn.figure.svg_inline(600).contains("<text"), "{id}");
+        // Runs too short for a measure leave gaps in the table; where there are none, there is nothing to leave out.
+        let none = all.iter().all(|(_, runs)| runs.is_empty());
+        assert!(!(none && drawn.figure.csv().contains("NaN")), "{id}");
     });
     let variants = study.variants();
     // What needs no training is the same for all runs: it is decided in a test of its own.
