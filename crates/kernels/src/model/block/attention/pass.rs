@@ -8,8 +8,8 @@ use super::{Attention, Biases};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::block::{Allocator, BlockPass, Change, Context, GROUP, ReadBack, Update};
-use crate::model::ops::attention::blurred::{self, Draw, PairMasks, PairRows};
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs, TileRows};
+use crate::model::ops::attention::pairwise::{self, Draw, PairMasks, PairRows};
 use crate::model::ops::attention::{AttnProbe, AttnRow, clamped};
 use crate::model::ops::{linear, short_convolution};
 
@@ -42,12 +42,12 @@ pub struct AttentionPass {
     /// Of queries, keys and positions, for heads whose pattern gets no gradient.
     stopped: [Vec<Lane>; 3],
     /// Where training drops entries of relative positions.
-    blurred: Option<Box<Blurred>>,
+    pairwise: Option<Box<Pairwise>>,
 }
 
 /// Masks of relative positions, and what the current group of rows keeps under them, by head.
 #[derive(Debug)]
-struct Blurred {
+struct Pairwise {
     masks: PairMasks,
     groups: Vec<PairRows>,
 }
@@ -83,10 +83,10 @@ impl AttentionPass {
                 None => Vec::new(),
             },
             stopped: [(); 3].map(|()| Vec::new()),
-            blurred: attention.dropped.map(|_| {
+            pairwise: attention.dropped.map(|_| {
                 let masks = PairMasks::new(t, attention.width, buffers);
                 let groups = (0..heads).map(|_| PairRows::new(GROUP, t, buffers));
-                Box::new(Blurred {
+                Box::new(Pairwise {
                     masks,
                     groups: groups.collect(),
                 })
@@ -278,8 +278,8 @@ impl BlockPass for AttentionPass {
 
     fn gather(&mut self, c: Context, rows: usize) {
         let attention = &*self.attention;
-        if let (Some(blurred), Some(draw)) = (&mut self.blurred, attention.draw(c)) {
-            blurred.masks.draw(draw, attention.length, attention.width);
+        if let (Some(pairwise), Some(draw)) = (&mut self.pairwise, attention.draw(c)) {
+            pairwise.masks.draw(draw, attention.length, attention.width);
         }
         for head in 0..attention.heads {
             let inputs = attention.inputs(c, head, &self.read);
@@ -310,12 +310,12 @@ impl BlockPass for AttentionPass {
                 clamped::forward(c.level, table, rows, size, inputs.values, out);
                 continue;
             }
-            match &mut self.blurred {
-                Some(blurred) if attention.draw(c).is_some() => {
-                    let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+            match &mut self.pairwise {
+                Some(pairwise) if attention.draw(c).is_some() => {
+                    let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
                     let mask = c.mask(head);
-                    blurred::weights(c.level, &inputs, masks, mask.as_ref(), rows.clone(), group);
-                    blurred::averages(c.level, &inputs, rows, group, out);
+                    pairwise::weights(c.level, &inputs, masks, mask.as_ref(), rows.clone(), group);
+                    pairwise::averages(c.level, &inputs, rows, group, out);
                 }
                 _ => fast::forward(c.level, &inputs, rows, &mut self.groups[head], out),
             }
@@ -355,11 +355,11 @@ impl BlockPass for AttentionPass {
         for head in 0..self.attention.heads {
             if !matches!(c.change(head), Some(Change::Given(_))) {
                 let inputs = self.attention.inputs(c, head, &self.read);
-                match &mut self.blurred {
-                    Some(blurred) if self.attention.draw(c).is_some() => {
-                        let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+                match &mut self.pairwise {
+                    Some(pairwise) if self.attention.draw(c).is_some() => {
+                        let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
                         let (mask, rows) = (c.mask(head), rows.clone());
-                        blurred::weights(c.level, &inputs, masks, mask.as_ref(), rows, group);
+                        pairwise::weights(c.level, &inputs, masks, mask.as_ref(), rows, group);
                     }
                     _ => fast::weights(c.level, &inputs, rows.clone(), &mut self.groups[head]),
                 }
@@ -465,10 +465,10 @@ impl BlockPass for AttentionPass {
                 (gradients.queries, gradients.keys) = (queries, keys);
                 gradients.positions = positions;
             }
-            if let (Some(blurred), Some(_)) = (&mut self.blurred, attention.draw(c)) {
-                let (masks, group) = (&blurred.masks, &mut blurred.groups[head]);
+            if let (Some(pairwise), Some(_)) = (&mut self.pairwise, attention.draw(c)) {
+                let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
                 let rows = rows.clone();
-                blurred::backward(c.level, &inputs, masks, rows, group, d_out, &mut gradients);
+                pairwise::backward(c.level, &inputs, masks, rows, group, d_out, &mut gradients);
                 continue;
             }
             let group = &mut self.groups[head];
