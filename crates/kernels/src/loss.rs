@@ -175,17 +175,14 @@ pub fn cross_entropy_of_laws_reference<'t>(logits: Value<'t>, laws: &Matrix) -> 
 /// Some positions: returns the sum of their losses by lane, and writes their
 /// gradient, times `scale`, into `df`. `share` is a symbol's probability in a row's label.
 #[inline(always)]
-fn cross_entropy<const FUSED: bool, Y>(
+fn cross_entropy<const FUSED: bool, Y: Copy>(
     f: &[Lane],
     labels: impl Iterator<Item = Y>,
     share: impl Fn(Y, usize) -> Lane,
     states: usize,
     scale: Lane,
     df: &mut [Lane],
-) -> Lane
-where
-    Y: Copy,
-{
+) -> Lane {
     let (mut losses, mut product) = (Lane::ZERO, Lane::splat(1.0));
     let rows = f.chunks_exact(states).zip(labels);
     for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {

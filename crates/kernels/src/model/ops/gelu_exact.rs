@@ -14,7 +14,7 @@ leveled!(
 );
 
 /// erfc(z) = t e^(−z² + P(t)) for z ≥ 0, with t = 1 / (1 + z/2), to 1.2·10⁻⁷ of its value: the Chebyshev fit of
-/// Numerical Recipes (Press et al.), highest power first.
+/// Numerical Recipes (Press et al.), highest power first, rounded to single precision.
 const FIT: [f32; 10] = [
     0.170_872_77,
     -0.822_152_23,
