@@ -170,6 +170,12 @@ train.batch=0 => train.batch = 0
 train.optimizer.lr=-1 => train.optimizer.lr = -1
 train.optimizer.beta=1 => train.optimizer.beta: no such key; did you mean "betas"?
 train.optimizer.decay=none => train.optimizer.decay = "none" is not allowed: one of "matrices", "all"
+train.labels=truth => train.labels = "truth" is not allowed: one of "token", "law"
+train.loss={kind='margin', delta=1.0} & train.labels=law => train.labels = "law" is not allowed | cross-entropy
+train.positions=first => train.positions | "all", "last", or a table such as { from = 50, until = 100 }
+train.positions={from=100} => train.positions.from = 100 is not allowed: a position from 0 to 99
+train.positions={from=7, until=7} => train.positions.until = 7 is not allowed: from 8 to 100
+train.positions={until=101} => train.positions.until = 101
 train.clip=0 => train.clip = 0 is not allowed | a norm above 0
 train.clip=nan => train.clip = NaN
 train.loss={kind='margin', delta=0.0} => train.loss.delta = 0
@@ -303,7 +309,7 @@ fn texts_that_are_not_toml_are_refused_with_the_line() {
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 19] = [
+const OF_EVERY_KIND: [&str; 20] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
      start = { kind = 'constant', w = 0.0, v = 0.1 } }",
@@ -318,7 +324,8 @@ const OF_EVERY_KIND: [&str; 19] = [
     "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
      model.start = 'random'",
     "train.optimizer = { kind = 'adamw', lr = 0.1, betas = [0.1, 0.2], epsilon = 1e-8, weight_decay = 0.1, \
-     decay = 'all' }\ntrain.clip = 1.0",
+     decay = 'all' }\ntrain.clip = 1.0\ntrain.labels = 'law'\ntrain.positions = 'last'",
+    "train.positions = { from = 1, until = 3 }",
     "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
     "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\

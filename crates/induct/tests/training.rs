@@ -2,9 +2,14 @@
 
 use induct::chain::Law;
 use induct::measure::GRADIENT_NORM;
+use induct::model::Matrix;
 use induct::model::reference::{Reference, Sequence, tape::Tape};
-use induct::recipe::Recipe;
-use induct::train::{AdamW, Decay, OptimizerSpec, TrainError, Trainer, dropout_keys, samples};
+use induct::recipe::{Labels, Recipe};
+use induct::strategy::Scratch;
+use induct::train::{
+    AdamW, Decay, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, samples,
+};
+use induct_kernels::loss::cross_entropy_of_laws_reference;
 
 use crate::interrupted;
 
@@ -110,8 +115,10 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
 /// The loss of a step's batch by the f64 reference, one sequence at a time, and its gradient.
 fn reference_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
     let (model, stages) = (recipe.model().unwrap(), recipe.stages().unwrap());
-    let length = recipe.task.length;
-    let scale = 1.0 / (recipe.train.batch * length) as f64;
+    let (length, k) = (recipe.task.length, recipe.task.states);
+    let judged = recipe.train.positions.resolve(length).unwrap();
+    let (from, rows) = (judged.start, judged.len());
+    let scale = 1.0 / (recipe.train.batch * rows) as f64;
     let (mut loss, mut gradient) = (0.0, vec![0.0; params.len()]);
     for (index, sample) in (0..).zip(samples(recipe, &stages, step)) {
         let tokens = sample.unwrap().tokens;
@@ -121,7 +128,19 @@ fn reference_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>
             .then(|| dropout_keys(recipe, step, index));
         let (tape, sequence) = (Tape::default(), inputs.into());
         let reference = Reference::new(&tape, &model, params, Sequence { keys, ..sequence });
-        let sum = recipe.train.loss.reference(reference.logits, targets);
+        let place = move |i: usize, c: usize| Some((from + i, c));
+        let logits = reference.logits.take((rows, k), place);
+        let sum = match recipe.train.labels {
+            Labels::Token => recipe
+                .train
+                .loss
+                .reference(logits, &targets[judged.clone()]),
+            Labels::Law => {
+                let laws = laws_of(recipe, step, index, &tokens);
+                let laws = Matrix::from_fn(rows, k, |i, c| laws[(from + i) * k + c]);
+                cross_entropy_of_laws_reference(logits, &laws)
+            }
+        };
         loss += scale * sum.number();
         gradient
             .iter_mut()
@@ -129,6 +148,24 @@ fn reference_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>
             .for_each(|(sum, part)| *sum += scale * part);
     }
     (loss, gradient)
+}
+
+/// The laws of a sequence's tokens, all but the first.
+fn laws_of(recipe: &Recipe, step: u64, index: u64, tokens: &[u8]) -> Vec<f64> {
+    let stages = recipe.stages().unwrap();
+    let mut laws = vec![0.0; recipe.task.length * recipe.task.states];
+    let (mut again, address) = (vec![0; tokens.len()], batch_address(recipe, step));
+    let task = stages.at(step);
+    task.sequence(
+        address,
+        index,
+        &mut again,
+        Some(&mut laws),
+        &mut Scratch::default(),
+    )
+    .unwrap();
+    assert_eq!(again, tokens);
+    laws
 }
 
 /// A record has the norms of the gradient that gave the step before it, group by group.
@@ -254,6 +291,23 @@ fn training_follows_the_reference() {
             "train.optimizer.weight_decay=3.0",
         ],
         vec!["model.width=6", "model.init_std=0.4", "train.clip=0.1"],
+        vec!["model.width=6", "train.positions={from=3, until=8}"],
+        vec![
+            "model.mlp=true",
+            "train.positions=last",
+            "task.prior={kind=\"fixed\", table=[[0.1, 0.9], [0.8, 0.2]]}",
+        ],
+        vec!["task.states=3", "train.labels=law"],
+        vec![
+            "model.mlp=true",
+            "train.labels=law",
+            "train.positions={from=5}",
+            "task.source=causal-graph",
+        ],
+        vec![
+            "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}",
+            "train.positions={until=7}",
+        ],
     ] {
         let lively = ["train.steps=100", "train.optimizer.lr=1e-2"];
         let recipe = recipe(&[&overrides[..], &lively[..]].concat());

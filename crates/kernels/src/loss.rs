@@ -1,6 +1,7 @@
 //! Losses over the logits of every position, summed; the caller divides.
 //!
 //! - cross-entropy: l = ln Σ_i e^{f_i} − f_y,  dl/df_i = softmax(f)_i − 1{i = y}
+//!   (or with a law p in place of y: l = ln Σ_i e^{f_i} − Σ_i p_i f_i,  dl/df_i = softmax(f)_i − p_i)
 //! - margin: l = (1/k) Σ_{i≠y} max(0, Δ + f_i − f_y),  where each active term
 //!   gives +1/k to f_i and −1/k to f_y
 
@@ -122,7 +123,9 @@ leveled!(
             .zip(d_logits.chunks_mut(TOGETHER * states));
         for ((f, y), df) in groups {
             let losses = match *loss {
-                Loss::CrossEntropy {} => cross_entropy::<FUSED>(f, y, in_use, df),
+                Loss::CrossEntropy {} => {
+                    cross_entropy::<FUSED, _>(f, y.iter(), Lane::is, states, in_use, df)
+                }
                 Loss::Margin { delta } => margin(f, y, delta as f32, in_use, df),
             };
             add(&losses, &mut totals);
@@ -131,18 +134,57 @@ leveled!(
     }
 );
 
+leveled!(
+    /// The cross-entropy of predictions and laws, [rows, k] each, as [`Loss::evaluate`] gives that of tokens.
+    pub fn cross_entropy_of_laws<const FUSED: bool>(
+        states: usize,
+        logits: &[Lane],
+        laws: &[Lane],
+        used: usize,
+        scale: f32,
+        d_logits: &mut [Lane],
+    ) -> f64 {
+        let in_use = Lane(std::array::from_fn(
+            |lane| if lane < used { scale } else { 0.0 },
+        ));
+        let mut totals = [0.0; LANES];
+        let groups = logits
+            .chunks(TOGETHER * states)
+            .zip(laws.chunks(TOGETHER * states))
+            .zip(d_logits.chunks_mut(TOGETHER * states));
+        for ((f, laws), df) in groups {
+            let rows = laws.chunks_exact(states);
+            let share = |law: &[Lane], symbol: usize| law[symbol];
+            let losses = cross_entropy::<FUSED, _>(f, rows, share, states, in_use, df);
+            add(&losses, &mut totals);
+        }
+        totals[..used].iter().sum()
+    }
+);
+
+/// The formula of [`cross_entropy_of_laws`]: Σ over rows of ln Σ_i e^{f_i − Σ_c p_c f_c}.
+pub fn cross_entropy_of_laws_reference<'t>(logits: Value<'t>, laws: &Matrix) -> Value<'t> {
+    let (_, k) = logits.size();
+    let laws = logits.tape().constant(laws.clone());
+    let expected = logits.each_times(laws).row_means().scaled(k as f64);
+    let means = (logits - expected).each(f64::exp, f64::exp).row_means();
+    let by_row = means.scaled(k as f64).each(f64::ln, f64::recip);
+    by_row.columns(0, 1).sum()
+}
+
 /// Some positions: returns the sum of their losses by lane, and writes their
-/// gradient, times `scale`, into `df`.
+/// gradient, times `scale`, into `df`. `share` is a symbol's probability in a row's label.
 #[inline(always)]
-fn cross_entropy<const FUSED: bool>(
+fn cross_entropy<const FUSED: bool, Y: Copy>(
     f: &[Lane],
-    y: &[[u8; LANES]],
+    labels: impl Iterator<Item = Y>,
+    share: impl Fn(Y, usize) -> Lane,
+    states: usize,
     scale: Lane,
     df: &mut [Lane],
 ) -> Lane {
-    let states = f.len() / y.len();
     let (mut losses, mut product) = (Lane::ZERO, Lane::splat(1.0));
-    let rows = f.chunks_exact(states).zip(y);
+    let rows = f.chunks_exact(states).zip(labels);
     for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
         let mut largest = f[0];
         for &value in &f[1..] {
@@ -156,7 +198,7 @@ fn cross_entropy<const FUSED: bool>(
         let inverse = sum.inverse();
         let mut loss = largest;
         for (symbol, (d, &value)) in df.iter_mut().zip(f).enumerate() {
-            let hit = Lane::is(y, symbol);
+            let hit = share(y, symbol);
             *d = (*d * inverse - hit) * scale;
             loss = loss - hit * value;
         }

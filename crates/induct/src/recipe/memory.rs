@@ -2,7 +2,7 @@
 
 use induct_kernels::lanes::LANES;
 
-use super::Recipe;
+use super::{Labels, Recipe};
 use crate::chain::{PriorSpec, TransitionTable};
 use crate::measure::{Measure, Scope};
 use crate::model::Model;
@@ -70,6 +70,10 @@ impl MemoryEstimate {
         let test_sets = (1 + record.tests.len()) as f64 * sequences * (t + 1.0 + row);
         let strategy =
             |name: &String| strategy::bytes(name, &task.prior, [task.states, task.ngram], THREADS);
+        let laws = match train.labels {
+            Labels::Token => 0.0,
+            Labels::Law => t * k * F32,
+        };
         let records = record.record_count(train.steps) as f64 * columns(recipe, model) * F64;
         let part = |name, bytes, field, value: &dyn ToString, fix| MemoryPart {
             name,
@@ -103,7 +107,7 @@ impl MemoryEstimate {
             // Two of them: one is drawn while the model trains on the other.
             part(
                 "training batches",
-                2.0 * (blocks * LANES) as f64 * (t + 1.0 + size_of::<Vec<u8>>() as f64),
+                2.0 * (blocks * LANES) as f64 * (t + 1.0 + size_of::<Vec<u8>>() as f64 + laws),
                 "train.batch",
                 &train.batch,
                 "it or task.length smaller",

@@ -5,6 +5,7 @@ mod event;
 mod intervene;
 mod memory;
 mod misfit;
+mod objective;
 mod reader;
 mod record;
 mod schedule;
@@ -33,6 +34,7 @@ pub use intervene::{
 };
 pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;
+pub use objective::{Labels, LossPositions, NamedPositions, PositionRange};
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
 pub use task::TaskSpec;
@@ -111,6 +113,12 @@ pub struct TrainSpec {
     pub batch: usize,
     /// What is minimised, averaged over positions and sequences.
     pub loss: Loss,
+    /// What a prediction is compared with.
+    #[serde(skip_serializing_if = "Labels::is_usual")]
+    pub labels: Labels,
+    /// The positions whose predictions count: what is averaged over.
+    #[serde(skip_serializing_if = "LossPositions::is_usual")]
+    pub positions: LossPositions,
     /// The optimiser.
     pub optimizer: OptimizerSpec,
     /// How the learning rate changes over the run.
@@ -142,6 +150,8 @@ impl Default for TrainSpec {
             steps: 4000,
             batch: 64,
             loss: Loss::default(),
+            labels: Labels::default(),
+            positions: LossPositions::default(),
             optimizer: OptimizerSpec::default(),
             schedule: Schedule::default(),
             clip: None,
@@ -207,6 +217,10 @@ impl Recipe {
             Err(_) => None,
         };
         train.loss.check().within("train.loss")?;
+        let of_tokens = train.labels == Labels::Token || train.loss == Loss::default();
+        let allowed = "\"token\" with this loss: only the cross-entropy compares with a law";
+        require(of_tokens, "train.labels", "\"law\"", allowed)?;
+        train.positions.resolve(self.task.length).within("train")?;
         train.schedule.check(train.steps).within("train.schedule")?;
         require(
             (1..=MAX_BATCH).contains(&train.batch),

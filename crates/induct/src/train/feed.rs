@@ -1,6 +1,8 @@
 //! The batches that a model learns from: each step has an address, and draws its sequences from there.
 
-use induct_kernels::lanes::LANES;
+use std::ops::Range;
+
+use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::model::dropout::DropoutKeys;
 use induct_kernels::scratch::ScratchPool;
 use induct_kernels::tokens::TokenBlock;
@@ -9,19 +11,50 @@ use rayon::prelude::*;
 
 use crate::chain::{Address, DrawError, Purpose, Sampler, TransitionTable, address};
 use crate::model::Model;
-use crate::recipe::{Recipe, Stages};
+use crate::recipe::{Labels, Recipe, Stages};
 use crate::strategy::Scratch;
 use crate::task::Task;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {
     pub stages: Stages,
-    pub batch: Vec<TokenBlock>,
+    pub batch: Batch,
     /// The step that `batch` is for, once drawn.
     pub drawn_for: Option<u64>,
-    pub next: Vec<TokenBlock>,
+    pub next: Batch,
     pub scratch: ScratchPool<Scratch>,
 }
+
+/// Sequences in blocks.
+#[derive(Clone)]
+pub(super) struct Batch {
+    pub blocks: Vec<TokenBlock>,
+    /// The laws of all tokens of a block but the first, [t, k], where they are learned from; or empty.
+    pub laws: Vec<Vec<Lane>>,
+}
+
+impl Batch {
+    /// Room for the batches of a recipe.
+    pub fn new(recipe: &Recipe) -> Self {
+        let (task, count) = (&recipe.task, recipe.train.batch.div_ceil(LANES));
+        let laws = match recipe.train.labels {
+            Labels::Token => 0,
+            Labels::Law => task.length * task.states,
+        };
+        Self {
+            blocks: vec![TokenBlock::new(task.length + 1); count],
+            laws: vec![vec![Lane::ZERO; laws]; count],
+        }
+    }
+
+    /// Its blocks, one after the other.
+    pub fn parts(&mut self) -> impl Iterator<Item = BlockParts<'_>> {
+        self.blocks.iter_mut().zip(&mut self.laws).enumerate()
+    }
+}
+
+/// The number of a block, its tokens and their laws.
+type BlockParts<'a> = (usize, (&'a mut TokenBlock, &'a mut Vec<Lane>));
 
 /// The address of the batch that step `step` trains on.
 pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
@@ -104,17 +137,15 @@ pub(super) fn draw(
     stages: &Stages,
     step: u64,
     scratch: &ScratchPool<Scratch>,
-    batch: &mut [TokenBlock],
+    batch: &mut Batch,
 ) -> Result<(), DrawError> {
     let draw = BatchDraw::new(recipe, stages, step, scratch);
-    let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
+    let blocks = batch.blocks.par_iter_mut().with_max_len(1);
+    let blocks = blocks.zip(&mut batch.laws).enumerate();
     // Threads stop at any error. The first one in order is the same for any number of threads.
-    blocks.try_for_each(|block| draw.block(block)).or_else(|_| {
-        batch
-            .iter_mut()
-            .enumerate()
-            .try_for_each(|block| draw.block(block))
-    })
+    blocks
+        .try_for_each(|block| draw.block(block))
+        .or_else(|_| batch.parts().try_for_each(|block| draw.block(block)))
 }
 
 /// Where the blocks of one batch come from.
@@ -143,12 +174,40 @@ impl<'a> BatchDraw<'a> {
     }
 
     /// Draws the sequences of one block, given its number.
-    pub fn block(&self, (index, tokens): (usize, &mut TokenBlock)) -> Result<(), DrawError> {
+    pub fn block(&self, (index, (block, laws)): BlockParts) -> Result<(), DrawError> {
         let first = index * LANES;
         let sequences = first as u64..(first + LANES).min(self.size) as u64;
         self.scratch.with(Scratch::default, |scratch| {
-            self.task
-                .draw_block(self.address, sequences, scratch, tokens)
+            if laws.is_empty() {
+                return self
+                    .task
+                    .draw_block(self.address, sequences, scratch, block);
+            }
+            self.block_with_laws(sequences, scratch, block, laws)
         })
+    }
+
+    /// The same, one sequence after the other, each with its laws.
+    fn block_with_laws(
+        &self,
+        sequences: Range<u64>,
+        scratch: &mut Scratch,
+        block: &mut TokenBlock,
+        laws: &mut [Lane],
+    ) -> Result<(), DrawError> {
+        let (mut own_tokens, mut own_laws) = (vec![0; block.tokens.len()], vec![0.0; laws.len()]);
+        block.used = (sequences.end - sequences.start) as usize;
+        block.tokens.fill([0; LANES]);
+        for (lane, index) in sequences.enumerate() {
+            let (tokens, probabilities) = (&mut own_tokens, Some(&mut own_laws[..]));
+            (self.task).sequence(self.address, index, tokens, probabilities, scratch)?;
+            for (row, &symbol) in block.tokens.iter_mut().zip(&own_tokens) {
+                row[lane] = symbol;
+            }
+            for (law, &p) in laws.iter_mut().zip(&own_laws) {
+                law.0[lane] = p as f32;
+            }
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod agenda;
 mod feed;
 mod many;
+mod objective;
 mod trainer;
 mod weights;
 

@@ -9,12 +9,11 @@ use std::ops::Range;
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::model::dropout::DropoutKeys;
 use induct_kernels::scratch::ScratchPool;
-use induct_kernels::tokens::TokenBlock;
 use rayon::prelude::*;
 
-use super::Loss;
 use super::agenda::Agenda;
-use super::feed::{BatchDraw, Feed, block_keys, draw};
+use super::feed::{Batch, BatchDraw, Feed, block_keys, draw};
+use super::objective::{Labels, Objective};
 use super::weights::{Snapshots, no_snapshots};
 use crate::chain::DrawError;
 use crate::model::{Evaluator, Model, Tensor};
@@ -88,6 +87,7 @@ pub struct Trainer {
 
 /// What learns: the weights and everything that updates them.
 struct Learner {
+    objective: Objective,
     model: Model,
     updater: Updater,
     params: Vec<f32>,
@@ -203,7 +203,7 @@ impl Trainer {
         let updater = Updater::new(optimizer, groups, model.layout()).within("train")?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
-        let batch = vec![TokenBlock::new(recipe.task.length + 1); blocks];
+        let batch = Batch::new(recipe);
         Ok(Self {
             recipe: recipe.clone(),
             step: 0,
@@ -211,6 +211,7 @@ impl Trainer {
             agenda,
             turn_at: 0,
             learner: Learner {
+                objective: Objective::new(recipe)?,
                 evaluator: model.in_training(&params),
                 grads: vec![0.0; params.len()],
                 clipped: vec![0.0; recipe.train.clip.map_or(0, |_| params.len())],
@@ -386,37 +387,37 @@ impl Trainer {
             ..
         } = self;
         let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.scratch);
-        let (level, scale) = (learner.model.level(), scale(recipe));
+        let (level, objective) = (learner.model.level(), learner.objective.clone());
         let size = learner.summed.len();
         let mut total = 0.0;
         // All of it first: interventions may need means over the batch.
-        for (index, tokens) in feed.batch.iter_mut().enumerate() {
-            if let Err(error) = draw.block((index, tokens)) {
+        for block in feed.batch.parts() {
+            if let Err(error) = draw.block(block) {
                 feed.drawn_for = None;
                 return Err(TrainError::Prior { step: *step, error });
             }
             done(StepPart::Draw);
         }
-        learner.evaluator.see_batch(&feed.batch, recipe.task.length);
+        let Batch { blocks, laws } = &feed.batch;
+        learner.evaluator.see_batch(blocks, recipe.task.length);
         done(StepPart::Forward);
-        for (index, tokens) in feed.batch.iter().enumerate() {
-            let rows = tokens.rows();
-            let (inputs, targets, used) = (&rows[..rows.len() - 1], &rows[1..], tokens.used());
+        for (index, (tokens, laws)) in blocks.iter().zip(laws).enumerate() {
+            let labels = Labels { tokens, laws };
+            let inputs = labels.inputs();
             learner.evaluator.forward(inputs, 0, &mut |_| {});
             done(StepPart::Forward);
             let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
                 done(StepPart::Gradient);
-                let (loss, targets) = (recipe.train.loss, &targets[rows]);
-                total += loss.evaluate(level, logits, targets, used, scale as f32, d_logits);
+                total += objective.evaluate(level, labels, rows, logits, d_logits);
                 done(StepPart::Loss);
             };
             let grads = &mut learner.block_grads[index * size..][..size];
-            let keys = block_keys(recipe, &learner.model, *step, (index, used));
+            let keys = block_keys(recipe, &learner.model, *step, (index, tokens.used()));
             let block = (inputs, keys.as_ref());
             learner.evaluator.gradient(block, &mut evaluate, grads);
             done(StepPart::Gradient);
         }
-        learner.step(recipe, *step, total * scale)?;
+        learner.step(recipe, *step, total * objective.scale)?;
         done(StepPart::Update);
         *step += 1;
         feed.drawn_for = None;
@@ -462,32 +463,22 @@ impl Learner {
     }
 
     /// Computes the gradients of all blocks of the batch of step `step`; returns its loss.
-    fn accumulate(
-        &mut self,
-        recipe: &Recipe,
-        step: u64,
-        batch: &[TokenBlock],
-        last: bool,
-    ) -> StepLoss {
-        self.evaluator.see_batch(batch, recipe.task.length);
-        let (model, evaluator, scale) = (&self.model, &self.evaluator, scale(recipe));
-        let task = Task {
-            loss: recipe.train.loss,
-            scale: scale as f32,
-            last,
-        };
+    fn accumulate(&mut self, recipe: &Recipe, step: u64, batch: &Batch, last: bool) -> StepLoss {
+        self.evaluator.see_batch(&batch.blocks, recipe.task.length);
+        let (model, evaluator, objective) = (&self.model, &self.evaluator, &self.objective);
         self.block_losses
             .par_iter_mut()
             .zip(self.block_grads.par_chunks_mut(self.summed.len()))
-            .zip(batch)
+            .zip(&batch.blocks)
+            .zip(&batch.laws)
             .enumerate()
             .with_max_len(1)
-            .for_each(|(index, ((block_loss, block_grad), tokens))| {
+            .for_each(|(index, (((block_loss, block_grad), tokens), laws))| {
                 let keys = block_keys(recipe, model, step, (index, tokens.used()));
-                let block = (tokens, keys.as_ref());
-                *block_loss = task.gradient(model, evaluator, block, block_grad);
+                let block = (Labels { tokens, laws }, keys.as_ref());
+                *block_loss = gradient(objective, last, model, evaluator, block, block_grad);
             });
-        let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * scale;
+        let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * objective.scale;
         let at_last = || self.block_losses.iter().map(|loss| loss.last).sum::<f64>();
         StepLoss {
             mean,
@@ -541,45 +532,28 @@ fn clip(limit: f64, norm: f64, grads: &[f32], clipped: &mut [f32]) {
     }
 }
 
-/// One over the number of predictions in a batch.
-fn scale(recipe: &Recipe) -> f64 {
-    1.0 / (recipe.train.batch * recipe.task.length) as f64
-}
-
-/// What is computed on a block.
-#[derive(Clone, Copy)]
-struct Task {
-    loss: Loss,
-    /// Factor on the gradient.
-    scale: f32,
-    /// Whether the loss at the last position is wanted separately.
+/// Returns the loss of a block, and writes the gradient of what is minimised into `grad`. With `last`, the loss at the
+/// last position is returned separately.
+fn gradient(
+    objective: &Objective,
     last: bool,
-}
-
-impl Task {
-    /// Returns the loss of a block, and writes its gradient, times the scale, into `grad`.
-    fn gradient(
-        self,
-        model: &Model,
-        evaluator: &Evaluator,
-        (tokens, keys): (&TokenBlock, Option<&DropoutKeys>),
-        grad: &mut [f32],
-    ) -> BlockLoss {
-        let Self { loss, scale, last } = self;
-        let (rows, level) = (tokens.rows(), model.level());
-        let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-        let (end, used) = (inputs.len(), tokens.used());
-        let mut total = BlockLoss::default();
-        let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
-            if last && rows.end == end {
-                // First, because the gradients of all rows overwrite these.
-                let (start, row) = (logits.len() - model.states(), end - 1);
-                let (logits, d_last) = (&logits[start..], &mut d_logits[start..]);
-                total.last = loss.evaluate(level, logits, &targets[row..], used, scale, d_last);
-            }
-            total.all += loss.evaluate(level, logits, &targets[rows], used, scale, d_logits);
-        };
-        evaluator.gradient((inputs, keys), &mut evaluate, grad);
-        total
-    }
+    model: &Model,
+    evaluator: &Evaluator,
+    (labels, keys): (Labels, Option<&DropoutKeys>),
+    grad: &mut [f32],
+) -> BlockLoss {
+    let (inputs, level) = (labels.inputs(), model.level());
+    let end = inputs.len();
+    let mut total = BlockLoss::default();
+    let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        if last && rows.end == end {
+            // First, because the gradients of all rows overwrite these.
+            let start = logits.len() - model.states();
+            let (logits, d_last) = (&logits[start..], &mut d_logits[start..]);
+            total.last = objective.of_rows(level, labels, end - 1..end, logits, d_last);
+        }
+        total.all += objective.evaluate(level, labels, rows, logits, d_logits);
+    };
+    evaluator.gradient((inputs, keys), &mut evaluate, grad);
+    total
 }
