@@ -4,7 +4,7 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use induct::chain::prior::{Dirichlet, Mixture, Pool};
+use induct::chain::prior::{Dirichlet, Mixture, Pool, PoolWeights};
 use induct::chain::{
     Alpha, Draft, DrawError, Generator, Law, MixturePart, Prior, PriorSpec, Rows, Start, open_unit,
 };
@@ -376,8 +376,17 @@ fn a_prior_that_fails_is_an_error_of_the_step_that_needs_it() {
         Some(ProbeError::Prior(DrawError::Row { .. }))
     ));
     let of = Box::new(coins(1.0, NO_NUMBER));
-    let (size, seed) = (5, 0);
-    let refused = Trainer::new(&of_coins(Pool { size, seed, of }.into())).err();
+    let (size, seed, weights) = (5, 0, PoolWeights::default());
+    let refused = Trainer::new(&of_coins(
+        Pool {
+            size,
+            seed,
+            weights,
+            of,
+        }
+        .into(),
+    ))
+    .err();
     let refused = refused.unwrap();
     assert_eq!(refused.field, "task.prior.of");
     assert!(refused.to_string().contains("context 1"), "{refused}");
@@ -551,8 +560,14 @@ fn strategies_that_do_not_fit_into_memory_are_refused() {
 fn a_recipe_read_from_text_takes_the_code_of_its_priors() {
     let part = |prior| MixturePart { weight: 1.0, prior };
     let of = Box::new(coins(0.0, NO_NUMBER));
-    let (size, seed) = (4, 0);
-    let pool = Pool { size, seed, of }.into();
+    let (size, seed, weights) = (4, 0, PoolWeights::default());
+    let pool = Pool {
+        size,
+        seed,
+        weights,
+        of,
+    }
+    .into();
     let parts = vec![part(coins(0.0, NO_NUMBER)), part(pool)];
     let recipe = of_coins(Mixture { parts }.into());
     let mut read = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();

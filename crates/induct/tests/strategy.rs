@@ -61,6 +61,7 @@ fn all_priors() -> Vec<TaskPrior> {
         prior("kind = 'symmetric', epsilon = 0.3", 2, 3),
         prior(&fixed(&[[0.25, 0.75], [0.9, 0.1]]), 2, 2),
         prior(&pool(5, 3, &ones), 3, 3),
+        prior(&format!("{}, weights = 'random'", pool(5, 3, &ones)), 3, 2),
         prior(&mixed, 3, 2),
         evenly(&dirichlet(&[0.1, 0.3]), 2, 2),
         evenly(&ones, 3, 2),
@@ -257,20 +258,26 @@ fn all_ways_to_compute_bayes_agree() {
 #[test]
 fn bayes_over_a_pool_is_a_sum_over_its_tables() {
     let starts = [Start::Stationary {}, Start::Uniform {}];
-    for (states, ngram, start) in [(3, 2), (3, 3), (2, 5)]
-        .into_iter()
-        .flat_map(|(k, n)| starts.map(|start| (k, n, start)))
-    {
+    let settings = starts.into_iter().flat_map(|start| {
+        let sizes = [(3, 2), (3, 3), (2, 5)].into_iter();
+        sizes.flat_map(move |(k, n)| [(k, n, start, false), (k, n, start, true)])
+    });
+    for (states, ngram, start, zipf) in settings {
+        let (weights, of_rank): (_, fn(usize) -> f64) = match zipf {
+            true => (", weights = 'zipf'", |rank| 1.0 / rank as f64),
+            false => ("", |_| 1.0),
+        };
         let ones = dirichlet(&vec![1.0; states]);
         // The pool's tables, drawn as its definition says.
         let source = prior(&ones, states, ngram).starting(start);
-        let prior = prior(&pool(7, 1, &ones), states, ngram).starting(start);
+        let weighted = pool(7, 1, &ones) + weights;
+        let prior = prior(&weighted, states, ngram).starting(start);
         let pool_address = chain::address(Purpose::Pool, 1, 0);
         let tables = source.draw_many(7, pool_address).unwrap();
         let evidence = |tokens: &[u8]| -> f64 {
-            tables
-                .iter()
-                .map(|table| table.log_likelihood(tokens).exp())
+            let ranked = (1..).zip(&tables);
+            ranked
+                .map(|(rank, table)| of_rank(rank) * table.log_likelihood(tokens).exp())
                 .sum()
         };
         let mut tokens = vec![0; 30];

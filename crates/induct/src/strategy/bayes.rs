@@ -54,7 +54,7 @@ fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
             parts.map(|part| bytes(&part.prior, task, threads)).sum()
         }
         PriorSpec::Custom(custom) => match custom.part().map(|prior| prior.law()) {
-            Ok(Law::Pool(tables)) => staying(tables.len()),
+            Ok(Law::Pool(tables) | Law::WeightedPool(tables, _)) => staying(tables.len()),
             Ok(Law::Dirichlet(_)) => moving(POSTERIOR_TABLES),
             _ => staying(PRIOR_TABLES),
         },
@@ -113,6 +113,9 @@ impl Bayes {
                 Method::Counts(Ngram::with_alpha(1, rows.alpha()).counting_from(even))
             }
             Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
+            Law::WeightedPool(tables, weights) => {
+                Method::Pool(Tables::new(tables, prior.start()).weighing(weights))
+            }
             Law::Mixture(parts) => {
                 let parts = weighted(parts);
                 Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)

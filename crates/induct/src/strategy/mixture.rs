@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::bayes::Bayes;
 use super::{Scratch, fewer, normalize};
 use crate::Invalid;
-use crate::chain::{Law, Start, StationarySolver, TaskPrior, weighted};
+use crate::chain::{Law, Start, StationarySolver, TaskPrior, TransitionTable, weighted};
 
 /// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
@@ -140,6 +140,16 @@ fn first_symbol_law(
             };
             return Ok(symbols.map(mean).collect());
         }
+        Law::WeightedPool(tables, weights) => {
+            let mean = |symbol| {
+                let chains = tables.iter().zip(weights);
+                let of_chain = |(table, weight): (&TransitionTable, &f64)| {
+                    weight * table.start_probability(&[symbol])
+                };
+                chains.map(of_chain).sum()
+            };
+            return Ok(symbols.map(mean).collect());
+        }
         Law::Mixture(parts) => {
             let mut law = vec![0.0; states];
             for (weight, part) in weighted(parts) {
@@ -170,7 +180,6 @@ fn first_symbol_law(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::TransitionTable;
     use crate::chain::prior::checks::prior;
 
     #[test]

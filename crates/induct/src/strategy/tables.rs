@@ -16,7 +16,7 @@ pub(super) struct Tables {
     order: usize,
     /// [contexts, k, tables]
     probs: Vec<f64>,
-    /// Laws of the first context, [contexts, tables].
+    /// Laws of the first context, times the tables' weights, [contexts, tables].
     starts: Vec<f64>,
     count: usize,
 }
@@ -43,6 +43,17 @@ impl Tables {
             starts,
             count: tables.len(),
         }
+    }
+
+    /// The same tables with weights before anything is seen, one for each.
+    pub fn weighing(mut self, weights: &[f64]) -> Self {
+        for starts in self.starts.chunks_exact_mut(self.count) {
+            starts
+                .iter_mut()
+                .zip(weights)
+                .for_each(|(start, weight)| *start *= weight);
+        }
+        self
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).

@@ -136,6 +136,12 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
                 .map(|table| WeightedChain::of_table(table, share));
             Ok(weighted.collect())
         }
+        Law::WeightedPool(tables, weights) => {
+            let chains = tables.iter().zip(weights);
+            Ok(chains
+                .map(|(table, &share)| WeightedChain::of_table(table, share))
+                .collect())
+        }
         Law::Mixture(parts) => {
             let mut all = Vec::new();
             for (share, part) in weighted(parts) {

@@ -28,6 +28,8 @@ pub enum Law<'a> {
     },
     /// One of these, with equal probability.
     Pool(&'a [TransitionTable]),
+    /// One of these, each with its weight; weights sum to one.
+    WeightedPool(&'a [TransitionTable], &'a [f64]),
     /// Components with cumulative weights, the last of them one.
     Mixture(&'a [(f64, TaskPrior)]),
 }
@@ -62,6 +64,22 @@ impl Law<'_> {
                 format!("a pool of {} tables", tables.len()),
                 format!("one table or more, all with {states} states and n = {ngram}"),
             ),
+            Law::WeightedPool(tables, weights) => {
+                let fit = tables.iter().all(|t| of_task(t.states(), t.ngram()));
+                let sum: f64 = weights.iter().sum();
+                let weighted = weights.iter().all(|&w| w >= 0.0) && (sum - 1.0).abs() < 1e-9;
+                (
+                    fit && weighted && tables.len() == weights.len(),
+                    format!(
+                        "a pool of {} tables with {} weights of sum {sum}",
+                        tables.len(),
+                        weights.len()
+                    ),
+                    format!(
+                        "tables with {states} states and n = {ngram}, and as many weights, which sum to 1"
+                    ),
+                )
+            }
             Law::Mixture(parts) => {
                 let fit = |(_, part): &(f64, TaskPrior)| of_task(part.states(), part.ngram());
                 let shares: Vec<f64> = parts.iter().map(|(share, _)| *share).collect();
@@ -99,6 +117,15 @@ mod tests {
             (Law::Symmetric { epsilon: 0.1 }, false),
             (Law::Pool(&[]), false),
             (Law::Pool(std::slice::from_ref(&table)), true),
+            (
+                Law::WeightedPool(std::slice::from_ref(&table), &[1.0]),
+                true,
+            ),
+            (
+                Law::WeightedPool(std::slice::from_ref(&table), &[0.5]),
+                false,
+            ),
+            (Law::WeightedPool(&[], &[1.0]), false),
             (Law::Mixture(&rising), true),
             (Law::Mixture(&rising[..1]), false),
             (Law::Mixture(&falling), false),

@@ -37,7 +37,7 @@ pub use interpolated::Interpolated;
 pub use law::Law;
 pub(crate) use law::weighted;
 pub use mixture::{Mixture, MixturePart};
-pub use pool::{MAX_POOL, Pool};
+pub use pool::{MAX_POOL, Pool, PoolWeights};
 pub use rows::{Alpha, Rows};
 pub use spec::PriorSpec;
 pub use symmetric::Symmetric;

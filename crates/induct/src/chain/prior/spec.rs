@@ -47,13 +47,14 @@ macro_rules! kinds {
             ///
             /// ```
             /// use induct::chain::PriorSpec;
-            /// use induct::chain::prior::{Dirichlet, Pool};
+            /// use induct::chain::prior::{Dirichlet, Pool, PoolWeights};
             /// use induct::recipe::Recipe;
             ///
             /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
             /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
             /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
-            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, of }));
+            /// let weights = PoolWeights::default();
+            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, weights, of }));
             /// # Ok::<(), induct::recipe::RecipeError>(())
             /// ```
             #[derive(Clone, Debug, PartialEq)]
