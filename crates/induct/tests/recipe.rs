@@ -122,7 +122,11 @@ intervene=[{kind='reset', group='v', step='soon'}] => intervene[0].step = "soon"
 intervene=[{kind='freeze', group=1}] => intervene[0].group = 1 is not allowed: text in quotes
 model.positions=sideways => model.positions = "sideways" is not allowed: one of "relative-key"
 model.positions={kind='absolute'} => model.positions = { kind = "absolute" } is not allowed: one of "relative-key"
-model.activation=tanh => model.activation = "tanh" is not allowed: one of "gelu", "relu"
+model.activation=tanh => model.activation = "tanh" is not allowed: one of "gelu", "relu", "gelu-exact"
+model.mlp=true & model.mlp_ratio=0 => model.mlp_ratio = 0 is not allowed: a ratio from 1 to 64
+model={blocks=['attention'], mlp_ratio=2} => model.mlp_ratio | leave it unset
+model.init_std=lecun => model.init_std | a number, a table of numbers | "lecun-normal"
+model={width=6, start={kind='bigram', sharpness=5.0}, tied=true} => model.start.kind | not tied
 
 task.states=two => task.states = "two" is not allowed: a whole number, 0 or above
 task.length=-5 => task.length = -5 is not allowed: a whole number, 0 or above
@@ -257,6 +261,9 @@ task.prior={kind='mixture', parts=[{weight=1, prior={kind='symmetric', epsilon=2
     task.prior.parts[0].prior.epsilon = 2
 task.prior={kind='pool', size=0, of='iid'} => task.prior.size = 0
 task.prior={kind='pool', size=3, of={kind='iid', alpha=-1}} => task.prior.of.alpha = -1
+task.prior={kind='pool', size=3, of='iid', weights='even'} => task.prior.weights = "even" | "uniform", "random", "zipf"
+task.prior={kind='pool', size=3, of='iid', weights={kind='zipf', exponent=-1}} => \
+    task.prior.weights.exponent = -1 is not allowed: a number from 0 to 100
 model.heads=0 => model.heads = 0
 model.heads=[1] => model.heads = [1]
 model.layers=0 => model.layers = 0
@@ -325,7 +332,10 @@ const OF_EVERY_KIND: [&str; 20] = [
      model.start = 'random'",
     "train.optimizer = { kind = 'adamw', lr = 0.1, betas = [0.1, 0.2], epsilon = 1e-8, weight_decay = 0.1, \
      decay = 'all' }\ntrain.clip = 1.0\ntrain.labels = 'law'\ntrain.positions = 'last'",
-    "train.positions = { from = 1, until = 3 }",
+    "train.positions = { from = 1, until = 3 }\n\
+     task.prior = { kind = 'pool', size = 2, of = 'iid', weights = { kind = 'zipf', exponent = 1.5 } }\n\
+     model = { mlp = true, mlp_ratio = 2, activation = 'gelu-exact', biases = true, tied = true, \
+     init_std = 'lecun-normal' }",
     "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
     "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\

@@ -1,6 +1,6 @@
 use induct_kernels::lanes::{Lane, Level};
 use induct_kernels::model::Matrix;
-use induct_kernels::model::ops::{gelu, relu};
+use induct_kernels::model::ops::{gelu, gelu_exact, relu};
 use induct_kernels::model::reference::formulas;
 use induct_kernels::model::reference::tape::{Tape, Value};
 
@@ -10,7 +10,11 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
         formulas::gelu as fn(Value) -> Value,
         gelu::forward as fn(Level, &mut [Lane], &mut [Lane]),
     );
-    for (formula, forward) in [gelu, (formulas::relu, relu::forward)] {
+    let exact = (
+        formulas::gelu_exact as fn(Value) -> Value,
+        gelu_exact::forward as fn(Level, &mut [Lane], &mut [Lane]),
+    );
+    for (formula, forward) in [gelu, exact, (formulas::relu, relu::forward)] {
         let value = |x: f64| {
             let tape = Tape::default();
             formula(tape.leaf(Matrix::from_slice(1, 1, &[x]))).number()
@@ -28,6 +32,22 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
                 assert!((f64::from(y[0].0[2]) - value(x)).abs() < 1e-6 * (1.0 + x.abs()));
                 assert!((f64::from(lane[0].0[2]) - gradient).abs() < 1e-6);
             }
+        }
+    }
+}
+
+/// All over its range, relative to its value where it is tiny.
+#[test]
+fn the_exact_gelu_is_exact() {
+    for step in -800..=800 {
+        let x = f64::from(step) / 100.0;
+        let at_x = f64::from(x as f32);
+        let exact = 0.5 * at_x * libm::erfc(-at_x / std::f64::consts::SQRT_2);
+        for level in Level::all() {
+            let (mut lane, mut y) = ([Lane::splat(x as f32)], [Lane::ZERO]);
+            gelu_exact::forward(level, &mut lane, &mut y);
+            let error = (f64::from(y[0].0[5]) - exact).abs();
+            assert!(error <= 4e-7 * at_x.abs().max(1e-3), "{error:e} at {x}");
         }
     }
 }

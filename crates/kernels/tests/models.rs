@@ -136,6 +136,27 @@ fn groups_start_at_their_own_scale() {
     }
 }
 
+#[test]
+fn lecun_normal_weights_keep_the_size_of_what_they_multiply() {
+    let settings =
+        "width = 64, mlp = true, biases = true, positions = 'absolute', init_std = 'lecun-normal'";
+    let model = Model::new(&spec(settings), 20, 50).unwrap();
+    let params = model.start(1);
+    for tensor in model.layout().tensors() {
+        let own = &params[tensor.range.clone()];
+        let square = own.iter().map(|w| f64::from(w * w)).sum::<f64>() / own.len() as f64;
+        let terms = match tensor.name.as_str() {
+            name if name.contains("b_") || name.ends_with("bias") => {
+                assert_eq!(square, 0.0, "{name}");
+                continue;
+            }
+            "layers.0.mlp.W_out" | "layers.1.mlp.W_out" => 256.0,
+            _ => 64.0,
+        };
+        assert!((square * terms - 1.0).abs() < 0.15, "{}", tensor.name);
+    }
+}
+
 const STABLE_START: [f32; 3] = [0.002_650_191_5, -0.019_221_125, 0.018_967_379];
 
 /// Counts of symbols that followed the last symbol of `seen`, with one more x₀ → x₀.

@@ -66,6 +66,18 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
     ] {
         all.push(format!("{relu}, {settings}"));
     }
+    for settings in [
+        "width = 6, tied = true",
+        "width = 6, tied = true, layer_norm = true, mlp = true, positions = 'absolute', dropout = 0.2",
+        "width = 6, biases = true",
+        "width = 6, biases = true, heads = [2, 3], positions = 'relative-query', layer_norm = true",
+        "width = 5, biases = true, tied = true, output_projection = 'always', positions = 'absolute'",
+        "width = 4, biases = true, heads = 2, positions = 'rotary', dropout = 0.3",
+        "width = 6, mlp = true, mlp_ratio = 2, activation = 'gelu-exact'",
+        "width = 6, layers = 1, mlp = true, mlp_ratio = 1, positions = 'none', biases = true, tied = true",
+    ] {
+        all.push(settings.to_owned());
+    }
     // An odd width, where there is one head: rows end in the middle of a pair of entries.
     for settings in [
         "width = 5, positions = 'relative-query', dropout = 0.1",

@@ -127,12 +127,13 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "attention alone, without absolute or rotary positions, and heads × coordinates, summed over layers, at most \
-               width × layers",
+        when: "attention alone, without absolute or rotary positions, biases or a tied output, and heads × \
+               coordinates, summed over layers, at most width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
                 let is_attention = shape.slots.len() == shape.layers.len();
-                is_attention && fits_coordinates(shape, shape.layers.len())
+                let is_known = is_attention && shape.has_plain_output();
+                is_known && fits_coordinates(shape, shape.layers.len())
             })
         },
     },
@@ -149,7 +150,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no absolute or rotary positions, dropout or interventions, and heads × (k − 1) at most the width; together \
+        when: "no absolute or rotary positions, biases, dropout or interventions, and heads × (k − 1) at most the width; together \
                with as many layers above it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
             let is_plain = !facts.dropping && facts.plan.is_empty();
@@ -357,8 +358,10 @@ fn below_stream(shape: &Transformer) -> usize {
 /// stream itself.
 fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
     let relative = |layer: &Layer| {
-        let scheme = layer.attention.as_ref()?.scheme;
-        scheme.angle.is_none().then_some(scheme.relative)
+        let attention = layer.attention.as_ref()?;
+        let scheme = attention.scheme;
+        let is_known = scheme.angle.is_none() && attention.biases.is_none();
+        is_known.then_some(scheme.relative)
     };
     let first = relative(&shape.layers[0]);
     let alike = shape.layers[..layers]

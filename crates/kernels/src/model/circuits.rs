@@ -19,16 +19,22 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let view = View { shape, params };
     let layer = shape.layers[0].attention.as_ref()?;
     let positions = view.weight(layer.v.as_ref()?, shape.width);
-    let projection = match layer.scheme.relative {
-        RelativeTerm::Key => &layer.w_k,
-        RelativeTerm::Query => &layer.w_q,
+    let biases = layer.biases.as_ref();
+    let (projection, bias) = match layer.scheme.relative {
+        RelativeTerm::Key => (&layer.w_k, biases.map(|own| &own.k)),
+        RelativeTerm::Query => (&layer.w_q, biases.map(|own| &own.q)),
         RelativeTerm::Absent => return None,
     };
     let embedded = view.normed(
         &shape.layers[0].norm,
         &view.weight(&shape.embed, shape.width),
     );
-    let projected = embedded.times(&view.weight(projection, shape.width));
+    let mut projected = embedded.times(&view.weight(projection, shape.width));
+    if let Some(bias) = bias {
+        let bias = view.weight(bias, shape.width);
+        let rows = Matrix::from_fn(projected.rows, projected.cols, |_, c| bias[(0, c)]);
+        projected = projected.plus(&rows);
+    }
     let size = shape.width / layer.heads;
     let factor = 1.0 / (size as f64).sqrt();
     let own = |matrix: &Matrix, h: usize| matrix.columns(h * size, size);
@@ -42,7 +48,7 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
 /// How strongly the second layer, at a given symbol, looks for positions whose first-layer head brought a
 /// given symbol: [k, k] for every pair of a first-layer and a second-layer head. For the minimal model, W_k.
 ///
-/// None for one layer, and none with layer norm or an MLP in between, where no fixed matrix describes it.
+/// None for one layer, and none with layer norm, biases or an MLP in between, where no fixed matrix describes it.
 pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let shape = match model.kind() {
         Kind::Minimal(shape) => {
@@ -61,6 +67,9 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
         return None;
     }
     let (first, second) = (below.attention.as_ref()?, above.attention.as_ref()?);
+    if first.biases.is_some() || second.biases.is_some() {
+        return None;
+    }
     let (d, view) = (shape.width, View { shape, params });
     let embedded = view.weight(&shape.embed, d);
     let queries = embedded.times(&view.weight(&second.w_q, d));
@@ -81,7 +90,8 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
 }
 
 /// What a symbol that a head attends to adds to the logits on the direct path, through the head's values and
-/// past all later layers: E W_V W_O P, a [k, k] matrix by layer and head. Empty for the minimal model.
+/// past all later layers: E W_V W_O P, a [k, k] matrix by layer and head, without biases. Empty for the minimal
+/// model.
 ///
 /// With layer norm, the layer's norm is taken of the embedding alone. Of the last norm, centring and gain
 /// count. Its division by the standard deviation does not, because that depends on everything else in the
@@ -150,7 +160,10 @@ impl View<'_> {
     /// What parts of the last stream add to the logits; of the last norm, centring and gain count.
     fn to_logits(&self, parts: &Matrix) -> Matrix {
         let (shape, d) = (self.shape, self.shape.width);
-        let unembed = self.weight(&shape.unembed, shape.states);
+        let unembed = match shape.tied {
+            true => self.weight(&shape.embed, d).transposed(),
+            false => self.weight(&shape.unembed, shape.states),
+        };
         let Some(norm) = &shape.final_norm else {
             return parts.times(&unembed);
         };

@@ -11,7 +11,7 @@ use crate::{Invalid, require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a number, or a table of numbers such as { default = 0.02, W_O = 0.01 }"
+    expecting = "a number, a table of numbers such as { default = 0.02, W_O = 0.01 }, or \"lecun-normal\""
 )]
 pub enum InitStd {
     /// The same for all.
@@ -19,6 +19,28 @@ pub enum InitStd {
     /// By group, named as in `train.groups`; [`DEFAULT`](Self::DEFAULT) is that of all others. A tensor may
     /// be in one group, or have a number under its own name.
     ByGroup(BTreeMap<String, f64>),
+    /// By the shape of each tensor.
+    ByShape(ByShape),
+}
+
+/// A standard deviation that follows from a tensor's shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ByShape {
+    /// 1/√n for a matrix that multiplies rows of n numbers; 1/√d for tables of vectors of d numbers, such as the
+    /// embedding, so that a vector's length is about one.
+    LecunNormal,
+}
+
+impl ByShape {
+    fn of(self, tensor: &Tensor) -> f64 {
+        let columns = tensor.shape.last().copied().unwrap_or(1);
+        let terms = match tensor.decays {
+            true => tensor.range.len() / columns,
+            false => columns,
+        };
+        1.0 / (terms as f64).sqrt()
+    }
 }
 
 impl Default for InitStd {
@@ -48,6 +70,7 @@ impl InitStd {
         };
         let groups = match self {
             InitStd::Every(std) => return in_range("init_std", *std),
+            InitStd::ByShape(_) => return Ok(()),
             InitStd::ByGroup(groups) => groups,
         };
         let drawn = || layout.tensors().iter().filter(|tensor| is_drawn(tensor));
@@ -83,6 +106,7 @@ impl InitStd {
     pub(super) fn of(&self, tensor: &Tensor) -> f64 {
         let groups = match self {
             InitStd::Every(std) => return *std,
+            InitStd::ByShape(shape) => return shape.of(tensor),
             InitStd::ByGroup(groups) => groups,
         };
         let group = || groups.iter().find(|(group, _)| tensor.is_in(group));
@@ -102,9 +126,10 @@ fn field(group: &str) -> String {
     }
 }
 
+/// Names of tensors that start from the same numbers in every model.
+const FIXED: [&str; 8] = ["gain", "bias", "b_in", "b_out", "b_Q", "b_K", "b_V", "b_O"];
+
 /// Whether a tensor starts from random numbers: gains start at one, and biases at zero.
 pub(super) fn is_drawn(tensor: &Tensor) -> bool {
-    !["gain", "bias", "b_in", "b_out"]
-        .iter()
-        .any(|fixed| tensor.is_in(fixed))
+    !FIXED.iter().any(|fixed| tensor.is_in(fixed))
 }

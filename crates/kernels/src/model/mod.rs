@@ -31,7 +31,7 @@ pub use choose::{Choice, Kernel, Part, RULES, Rule};
 pub use dropout::{Dropout, DropoutRates};
 pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
-pub use init_std::InitStd;
+pub use init_std::{ByShape, InitStd};
 pub use intervention::{Instead, Intervention, Place, Port, Site, Target};
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;

@@ -73,18 +73,27 @@ settings! {
         /// Whether every layer ends with an MLP.
         #[when(TransformerSpec::is_short)]
         pub mlp: bool = false,
+        /// Hidden width of these MLPs, in units of the stream's.
+        #[when(|own| own.is_short() && own.mlp_ratio != MlpSpec::default().ratio)]
+        pub mlp_ratio: usize = MlpSpec::default().ratio,
         /// The MLP's activation function.
         #[when(|own| own.activation != Activation::default())]
         pub activation: Activation = Activation::default(),
-        /// Its blocks in order, in place of `layers`, `heads` and `mlp`.
+        /// Its blocks in order, in place of `layers`, `heads`, `mlp` and `mlp_ratio`.
         #[when(|own| !own.is_short())]
         pub blocks: Vec<BlockSpec> = Vec::new(),
+        /// Whether attention (b_Q, b_K, b_V, b_O) and the output add biases.
+        #[when(|own| own.biases)]
+        pub biases: bool = false,
+        /// Whether the output multiplies with the embedding turned over, P = Eᵀ, which is one tensor then.
+        #[when(|own| own.tied)]
+        pub tied: bool = false,
         /// Whether every block and the output read a normalised stream.
         pub layer_norm: bool = false,
         /// How often entries are set to zero in training.
         #[when(|own| own.dropout != Dropout::default())]
         pub dropout: Dropout = Dropout::default(),
-        /// Standard deviation of the initial weights: one number, or one by group of tensors.
+        /// Standard deviation of the initial weights: one number, one by group of tensors, or "lecun-normal".
         pub init_std: InitStd = InitStd::default(),
         /// Where training starts.
         pub start: TransformerStart = TransformerStart::Random {},
@@ -121,7 +130,12 @@ impl TransformerSpec {
                     ..AttentionSpec::default()
                 }));
                 if self.mlp {
-                    blocks.push(BlockSpec::Mlp(MlpSpec::default()));
+                    let ratio = self.mlp_ratio;
+                    MlpSpec::check_ratio("mlp_ratio", ratio)?;
+                    blocks.push(BlockSpec::Mlp(MlpSpec {
+                        ratio,
+                        ..MlpSpec::default()
+                    }));
                 }
             }
             return Ok(blocks.into());
@@ -139,6 +153,7 @@ impl TransformerSpec {
             ("layers", self.layers == unset.layers),
             ("heads", self.heads == unset.heads),
             ("mlp", self.mlp == unset.mlp),
+            ("mlp_ratio", self.mlp_ratio == unset.mlp_ratio),
         ] {
             let allowed = "nothing beside blocks, which list every layer; leave it unset";
             require(is_unset, field, "set", allowed)?;
@@ -213,6 +228,8 @@ choices! {
         Gelu = "gelu",
         /// max(x, 0)
         Relu = "relu",
+        /// x Φ(x), with the normal distribution's Φ itself.
+        GeluExact = "gelu-exact",
     }
 }
 

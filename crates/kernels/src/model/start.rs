@@ -48,14 +48,15 @@ pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result
     )?;
     let plain = BlockSpec::Attention(AttentionSpec::default());
     let projects = spec.output_projection == OutputProjection::Always;
-    let fits = *spec.block_list()? == [plain.clone(), plain] && !spec.layer_norm && !projects;
+    let plain_ends = !spec.layer_norm && !spec.biases && !spec.tied;
+    let fits = *spec.block_list()? == [plain.clone(), plain] && plain_ends && !projects;
     require(
         fits && spec.positions == Positions::RelativeKey && spec.width >= 3 * states,
         "start.kind",
         "\"bigram\"",
         &format!(
-            "it needs layers = 2, heads = 1, positions = \"relative-key\", no mlp, no layer_norm, \
-             output_projection = \"several-heads\" and a width of at least 3 * states = {}",
+            "it needs layers = 2, heads = 1, positions = \"relative-key\", no mlp, no layer_norm, no biases, \
+             not tied, output_projection = \"several-heads\" and a width of at least 3 * states = {}",
             3 * states
         ),
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors};
 use crate::lanes::Lane;
-use crate::model::ops::{gelu, linear, relu};
+use crate::model::ops::{gelu, gelu_exact, linear, relu};
 use crate::model::reference::formulas;
 use crate::model::reference::{Run, Value};
 use crate::model::spec::Activation;
@@ -24,6 +24,14 @@ settings! {
 
 const MAX_RATIO: usize = 64;
 
+impl MlpSpec {
+    /// Checks a ratio that a setting has.
+    pub(in crate::model) fn check_ratio(field: &str, ratio: usize) -> Result<(), Invalid> {
+        let allowed = format!("a ratio from 1 to {MAX_RATIO}");
+        require((1..=MAX_RATIO).contains(&ratio), field, ratio, &allowed)
+    }
+}
+
 impl Design for MlpSpec {
     fn gathers(&self) -> bool {
         false
@@ -40,9 +48,8 @@ impl Design for MlpSpec {
     }
 
     fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid> {
-        let allowed = format!("a ratio from 1 to {MAX_RATIO}");
         let ratio = self.ratio;
-        require((1..=MAX_RATIO).contains(&ratio), "ratio", ratio, &allowed)?;
+        Self::check_ratio("ratio", ratio)?;
         let (d, wide) = (tensors.width, ratio * tensors.width);
         Ok(Arc::new(Mlp {
             activation: self.activation.unwrap_or(tensors.spec.activation),
@@ -90,6 +97,7 @@ impl Block for Mlp {
         let active = match self.activation {
             Activation::Gelu => formulas::gelu(hidden),
             Activation::Relu => formulas::relu(hidden),
+            Activation::GeluExact => formulas::gelu_exact(hidden),
         };
         let bias = run.weight(&self.b_out, d).repeated(rows);
         vec![active.times(run.weight(&self.w_out, d)) + bias]
@@ -131,6 +139,7 @@ impl BlockPass for MlpPass {
         match self.mlp.activation {
             Activation::Gelu => gelu::forward(c.level, hidden, active),
             Activation::Relu => relu::forward(c.level, hidden, active),
+            Activation::GeluExact => gelu_exact::forward(c.level, hidden, active),
         }
     }
 

@@ -9,6 +9,7 @@ pub mod attention;
 pub mod convolution;
 pub mod dropout;
 pub mod gelu;
+pub mod gelu_exact;
 pub mod layer_norm;
 pub mod linear;
 pub mod relu;

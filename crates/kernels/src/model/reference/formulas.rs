@@ -13,6 +13,13 @@ pub fn gelu(x: Value) -> Value {
     x.each_times(tanh.shifted(1.0)).scaled(0.5)
 }
 
+/// y = x Φ(x), Φ(x) = ½ erfc(−x / √2)
+pub fn gelu_exact(x: Value) -> Value {
+    let share = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+    let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    x.each_times(x.each(share, density))
+}
+
 /// y = max(x, 0)
 pub fn relu(x: Value) -> Value {
     x.each(|x| x.max(0.0), |x| if x > 0.0 { 1.0 } else { 0.0 })

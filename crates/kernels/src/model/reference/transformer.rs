@@ -12,7 +12,8 @@ pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &'t Transformer) -> Value<'t>
     let (tokens, d) = (run.sequence.tokens.to_vec(), shape.width);
     let stream = (tokens.len(), d);
     let row_of = move |i: usize, c: usize| Some((usize::from(tokens[i]), c));
-    let mut embedded = run.weight(&shape.embed, d).take(stream, row_of);
+    let embedding = run.weight(&shape.embed, d);
+    let mut embedded = embedding.take(stream, row_of);
     if let Some(place) = &shape.embed_positions {
         let positions = run.weight(place, d);
         embedded = embedded + positions.take(stream, |i, c| Some((i, c)));
@@ -24,7 +25,15 @@ pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &'t Transformer) -> Value<'t>
     }
     let read = run.read(Port::LOGITS);
     let read = normed(run, &shape.final_norm, read);
-    read.times(run.weight(&shape.unembed, shape.states))
+    let unembed = match shape.tied {
+        true => embedding.transposed(),
+        false => run.weight(&shape.unembed, shape.states),
+    };
+    let logits = read.times(unembed);
+    match &shape.unembed_bias {
+        Some(bias) => logits + run.weight(bias, shape.states).repeated(run.rows()),
+        None => logits,
+    }
 }
 
 /// h′ = h + block(norm h)

@@ -4,7 +4,7 @@
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
 //! h′   = h + block(norm h)               for every block
-//! logits = norm(h) P
+//! logits = norm(h) P (+ b)
 //! ```
 //!
 //! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left.
@@ -49,9 +49,15 @@ pub struct Transformer {
     pub dropout: Rates,
     #[doc(hidden)]
     pub final_norm: Option<Norm>,
-    /// [d, k]
+    /// [d, k]. If it is tied to the embedding, no parameters are there: see [`tied`](Self::tied).
     #[doc(hidden)]
     pub unembed: Range<usize>,
+    /// Whether it is the embedding turned over. It stands behind all parameters then, where engines prepare it.
+    #[doc(hidden)]
+    pub tied: bool,
+    /// `[k]`, if the output has a bias
+    #[doc(hidden)]
+    pub unembed_bias: Option<Range<usize>>,
     #[doc(hidden)]
     pub layout: Layout,
 }
@@ -99,6 +105,8 @@ impl Transformer {
             dropout: spec.dropout.resolve()?,
             final_norm: None,
             unembed: 0..0,
+            tied: spec.tied,
+            unembed_bias: None,
             layout,
         };
         // Dropout numbers pairs of entries from place to place, whether or not anything is dropped there.
@@ -115,7 +123,14 @@ impl Transformer {
             gain: layout.push("final_norm.gain".into(), &[width], false),
             bias: layout.push("final_norm.bias".into(), &[width], false),
         });
-        shape.unembed = layout.push("unembed.P".into(), &[width, states], true);
+        if !spec.tied {
+            shape.unembed = layout.push("unembed.P".into(), &[width, states], true);
+        }
+        let biases = spec.biases;
+        shape.unembed_bias = biases.then(|| layout.push("unembed.bias".into(), &[states], false));
+        if spec.tied {
+            shape.unembed = layout.len()..layout.len() + width * states;
+        }
         spec.init_std.check(layout)?;
         Ok(shape)
     }
@@ -196,6 +211,39 @@ impl Transformer {
     /// Number of layers, L.
     pub fn layer_count(&self) -> usize {
         self.layers.len()
+    }
+
+    /// The output without a bias and with a matrix of its own: what fast paths know.
+    pub(in crate::model) fn has_plain_output(&self) -> bool {
+        !self.tied && self.unembed_bias.is_none()
+    }
+
+    /// The length of the parameters as engines prepare them: with the unembedding, if it is tied.
+    pub(in crate::model) fn prepared_len(&self) -> usize {
+        self.layout.len().max(self.unembed.end)
+    }
+
+    /// Writes the unembedding behind all parameters, if it is tied: P = Eᵀ.
+    pub(in crate::model) fn untie(&self, weights: &mut [f32]) {
+        if self.tied {
+            let (own, unembed) = weights.split_at_mut(self.unembed.start);
+            let embed = &own[self.embed.clone()];
+            for (symbol, row) in embed.chunks_exact(self.width).enumerate() {
+                for (column, &value) in row.iter().enumerate() {
+                    unembed[column * self.states + symbol] = value;
+                }
+            }
+        }
+    }
+
+    /// The backward of [`untie`](Self::untie): adds the gradient of a tied unembedding to that of the embedding.
+    pub(in crate::model) fn untie_backward(&self, d_unembed: &[f32], grads: &mut [f32]) {
+        let d_embed = &mut grads[self.embed.clone()];
+        for (symbol, row) in d_embed.chunks_exact_mut(self.width).enumerate() {
+            for (column, sum) in row.iter_mut().enumerate() {
+                *sum += d_unembed[column * self.states + symbol];
+            }
+        }
     }
 
     /// Whether the first layer is attention with a table of vectors by lag.

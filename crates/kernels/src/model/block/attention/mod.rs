@@ -67,6 +67,12 @@ impl AttentionSpec {
             w_v: tensors.add("W_V", &square, true),
             w_o: projects.then(|| tensors.add("W_O", &square, true)),
             v: has_table.then(|| tensors.add("v", &[t, d], false)),
+            biases: tensors.spec.biases.then(|| Biases {
+                q: tensors.add("b_Q", &[d], false),
+                k: tensors.add("b_K", &[d], false),
+                v: tensors.add("b_V", &[d], false),
+                o: projects.then(|| tensors.add("b_O", &[d], false)),
+            }),
         })
     }
 }
@@ -106,12 +112,27 @@ pub struct Attention {
     pub w_o: Option<Range<usize>>,
     /// [t, d], for relative positions
     pub v: Option<Range<usize>>,
+    pub biases: Option<Biases>,
+}
+
+/// Where the biases of queries, keys, values and, with an output projection, of the output are: `[d]` each.
+#[derive(Clone, Debug)]
+pub struct Biases {
+    pub q: Range<usize>,
+    pub k: Range<usize>,
+    pub v: Range<usize>,
+    pub o: Option<Range<usize>>,
 }
 
 impl Attention {
     /// Width of a head.
     pub fn size(&self) -> usize {
         self.width / self.heads
+    }
+
+    /// The output's bias. Every head writes an equal share of it.
+    fn output_bias(&self) -> Option<&Range<usize>> {
+        self.biases.as_ref()?.o.as_ref()
     }
 
     /// Multiplies what is in units of scores. Scores are computed in units of ln 2 and without the division by
@@ -122,7 +143,8 @@ impl Attention {
             .v
             .iter()
             .filter(|_| self.scheme.relative == RelativeTerm::Key);
-        for place in [&self.w_q].into_iter().chain(beside) {
+        let bias = self.biases.iter().map(|biases| &biases.q);
+        for place in [&self.w_q].into_iter().chain(beside).chain(bias) {
             let place = &mut values[place.clone()];
             place.iter_mut().for_each(|value| *value *= scale);
         }
@@ -145,9 +167,17 @@ impl Block for Attention {
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, d, size) = (run.rows(), self.width, self.size());
         let [queries, keys, values] = [&self.w_q, &self.w_k, &self.w_v];
-        let queries = read[0].times(run.weight(queries, d));
-        let keys = read[1].times(run.weight(keys, d));
-        let values = read[2].times(run.weight(values, d));
+        let mut queries = read[0].times(run.weight(queries, d));
+        let mut keys = read[1].times(run.weight(keys, d));
+        let mut values = read[2].times(run.weight(values, d));
+        if let Some(Biases { q, k, v, .. }) = &self.biases {
+            queries = queries + run.weight(q, d).repeated(rows);
+            keys = keys + run.weight(k, d).repeated(rows);
+            values = values + run.weight(v, d).repeated(rows);
+        }
+        let shares = 1.0 / self.heads as f64;
+        let b_o = self.output_bias().map(|b_o| run.weight(b_o, d));
+        let b_o = b_o.map(|b_o| b_o.repeated(rows).scaled(shares));
         let positions = self.v.as_ref().map(|v| run.weight(v, d));
         let w_o = self.w_o.as_ref().map(|w_o| run.weight(w_o, d));
         let head = |head: usize| {
@@ -168,9 +198,13 @@ impl Block for Attention {
             let scores = scores.scaled(1.0 / (size as f64).sqrt());
             let output = run.attend(head, scores, own(values));
             let first = head * size;
-            match w_o {
+            let written = match w_o {
                 Some(w_o) => output.times(w_o.take((size, d), move |i, c| Some((first + i, c)))),
                 None => output,
+            };
+            match b_o {
+                Some(b_o) => written + b_o,
+                None => written,
             }
         };
         (0..self.heads).map(head).collect()

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Attention;
 use super::positions::{self, Turns};
+use super::{Attention, Biases};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
@@ -110,6 +110,17 @@ impl Attention {
         }
     }
 
+    /// How much of the output's bias a source writes: each head as much as any other.
+    fn share_of_bias(&self, source: Option<usize>) -> f32 {
+        source.map_or(1.0, |_| 1.0 / self.heads as f32)
+    }
+
+    /// The bias of queries, keys or values.
+    fn read_bias(&self, reader: usize) -> Option<&Range<usize>> {
+        let Biases { q, k, v, .. } = self.biases.as_ref()?;
+        Some([q, k, v][reader])
+    }
+
     /// Turns queries or keys by their angles, forward or back.
     fn turn(
         &self,
@@ -165,17 +176,60 @@ fn shift(out: &mut [Lane], means: &[Lane], sign: f32) {
     }
 }
 
+impl AttentionPass {
+    /// What [`write`](BlockPass::write) writes, up to the bias.
+    fn write_without_bias(
+        &self,
+        c: Context,
+        source: Option<usize>,
+        rows: Range<usize>,
+        base: Option<&[Lane]>,
+        out: &mut [Lane],
+    ) {
+        let (attention, level) = (&*self.attention, c.level);
+        let (d, size) = (attention.width, attention.size());
+        let averaged = &self.averaged[attention.span(&rows)];
+        let Some(w_o) = &attention.w_o else {
+            return match base {
+                None => out.copy_from_slice(averaged),
+                Some(base) => {
+                    for ((sum, &base), &own) in out.iter_mut().zip(base).zip(averaged) {
+                        *sum = base + own;
+                    }
+                }
+            };
+        };
+        if let Some(head) = source.filter(|_| attention.heads > 1) {
+            let own = &self.by_head[attention.place(head)][rows.start * size..rows.end * size];
+            let w_o = c.weight(&attention.rows_of_w_o(w_o, head));
+            linear::set_forward(level, own, w_o, size, out);
+        } else if let Some(base) = base {
+            out.copy_from_slice(base);
+            return linear::add_forward(level, averaged, c.weight(w_o), d, d, out);
+        } else {
+            linear::set_forward(level, averaged, c.weight(w_o), d, out);
+        }
+        for (sum, &base) in out.iter_mut().zip(base.into_iter().flatten()) {
+            *sum += base;
+        }
+    }
+}
+
 impl BlockPass for AttentionPass {
     fn read(&mut self, c: Context, reader: usize, rows: Range<usize>, x: &[Lane]) {
         let attention = &*self.attention;
         let weight = [&attention.w_q, &attention.w_k, &attention.w_v][reader];
         let (span, d) = (attention.span(&rows), attention.width);
         let target = &mut self.read[reader];
+        let product = |y: &mut [Lane]| match attention.read_bias(reader) {
+            Some(bias) => linear::forward(c.level, x, c.weight(weight), c.weight(bias), d, y),
+            None => linear::set_forward(c.level, x, c.weight(weight), d, y),
+        };
         if attention.heads == 1 {
-            linear::set_forward(c.level, x, c.weight(weight), d, &mut target[span]);
+            product(&mut target[span]);
         } else {
             let all = &mut self.d_averaged;
-            linear::set_forward(c.level, x, c.weight(weight), d, &mut all[span]);
+            product(&mut all[span]);
             attention.split(rows.clone(), all, target);
         }
         attention.turn(reader, rows, &self.turns, 1.0, target);
@@ -232,31 +286,14 @@ impl BlockPass for AttentionPass {
         base: Option<&[Lane]>,
         out: &mut [Lane],
     ) {
-        let (attention, level) = (&*self.attention, c.level);
-        let (d, size) = (attention.width, attention.size());
-        let averaged = &self.averaged[attention.span(&rows)];
-        let Some(w_o) = &attention.w_o else {
-            return match base {
-                None => out.copy_from_slice(averaged),
-                Some(base) => {
-                    for ((sum, &base), &own) in out.iter_mut().zip(base).zip(averaged) {
-                        *sum = base + own;
-                    }
+        self.write_without_bias(c, source, rows, base, out);
+        if let Some(b_o) = self.attention.output_bias() {
+            let (b_o, share) = (c.weight(b_o), self.attention.share_of_bias(source));
+            for row in out.chunks_exact_mut(b_o.len()) {
+                for (x, &b) in row.iter_mut().zip(b_o) {
+                    *x += Lane::splat(share * b);
                 }
-            };
-        };
-        if let Some(head) = source.filter(|_| attention.heads > 1) {
-            let own = &self.by_head[attention.place(head)][rows.start * size..rows.end * size];
-            let w_o = c.weight(&attention.rows_of_w_o(w_o, head));
-            linear::set_forward(level, own, w_o, size, out);
-        } else if let Some(base) = base {
-            out.copy_from_slice(base);
-            return linear::add_forward(level, averaged, c.weight(w_o), d, d, out);
-        } else {
-            linear::set_forward(level, averaged, c.weight(w_o), d, out);
-        }
-        for (sum, &base) in out.iter_mut().zip(base.into_iter().flatten()) {
-            *sum += base;
+            }
         }
     }
 
@@ -283,6 +320,18 @@ impl BlockPass for AttentionPass {
         let Some(w_o) = &attention.w_o else {
             return self.d_averaged[span].copy_from_slice(d_out);
         };
+        if let Some(b_o) = attention.output_bias() {
+            let (share, db) = (attention.share_of_bias(source), &mut grads[b_o.clone()]);
+            if share == 1.0 {
+                linear::add_bias_gradient(level, d_out, db);
+            } else {
+                let mut whole = vec![0.0; d];
+                linear::add_bias_gradient(level, d_out, &mut whole);
+                db.iter_mut()
+                    .zip(whole)
+                    .for_each(|(sum, part)| *sum += share * part);
+            }
+        }
         // Averages times W_O: all of them, or a head's columns times its rows.
         let Some(head) = source.filter(|_| attention.heads > 1) else {
             let (averaged, d_averaged) = (&self.averaged[span.clone()], &mut self.d_averaged[span]);
@@ -405,6 +454,9 @@ impl BlockPass for AttentionPass {
                 &self.d_averaged[span]
             }
         };
+        if let Some(bias) = attention.read_bias(reader) {
+            linear::add_bias_gradient(c.level, dy, &mut back.grads[bias.clone()]);
+        }
         back.product(c.level, c.weights, weight, attention.width, dy);
     }
 

@@ -60,7 +60,7 @@ impl Pass<'_> {
         }
     }
 
-    /// logits_i = norm(h_i) P
+    /// logits_i = norm(h_i) P (+ b)
     pub(super) fn output(self, rows: Range<usize>, work: &mut Scratch, logits: &mut [Lane]) {
         let (d, k, top) = (self.shape.width, self.shape.states, self.shape.slots.len());
         let span = rows.start * d..rows.end * d;
@@ -72,7 +72,13 @@ impl Pass<'_> {
         };
         let logits = &mut logits[rows.start * k..rows.end * k];
         let unembed = &self.weights[self.shape.unembed.clone()];
-        linear::set_forward(self.level, source, unembed, d, logits);
+        match &self.shape.unembed_bias {
+            Some(bias) => {
+                let bias = &self.weights[bias.clone()];
+                linear::forward(self.level, source, unembed, bias, d, logits);
+            }
+            None => linear::set_forward(self.level, source, unembed, d, logits),
+        }
     }
 
     /// The same backward: sets dh_i.
@@ -94,6 +100,9 @@ impl Pass<'_> {
         let targets = (&mut work.d_stream[..], &mut work.d_normed[..]);
         let (readers, edits) = (&[Port::LOGITS], &mut work.edits);
         let (level, unembed) = (self.level, &self.shape.unembed);
+        if let Some(bias) = self.shape.unembed_bias.clone() {
+            linear::add_bias_gradient(level, d_logits, &mut grads[bias]);
+        }
         self.all_read_backward((readers, edits), stream, span, targets, grads, |_, back| {
             back.product(level, self.weights, unembed, d, d_logits);
         });

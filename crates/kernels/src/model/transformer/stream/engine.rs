@@ -31,7 +31,13 @@ impl Stream {
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
         let is_below = choice.first == Kernel::FirstInCoordinates;
         let below = is_below.then(|| Coordinates::new(&shape, choice, level, plan));
-        let mut others: Vec<Vec<f32>> = plan.others.iter().map(|own| own.to_vec()).collect();
+        let with_output = |own: &[f32]| {
+            let mut own = own.to_vec();
+            own.resize(shape.prepared_len(), 0.0);
+            own
+        };
+        let others = plan.others.iter().map(|own| with_output(own));
+        let mut others: Vec<Vec<f32>> = others.collect();
         others
             .iter_mut()
             .for_each(|own| prepare_blocks(&shape, own));
@@ -45,8 +51,9 @@ impl Stream {
     }
 }
 
-/// Turns parameters into what blocks read.
+/// Turns parameters into what blocks and the output read.
 fn prepare_blocks(shape: &Transformer, weights: &mut [f32]) {
+    shape.untie(weights);
     for slot in &shape.slots {
         slot.block.prepare(weights);
     }
@@ -94,13 +101,13 @@ impl Engine for Stream {
         let slots = self.plan.as_ref().map_or(0, |plan| plan.written.len());
         Weights {
             means: (0..slots).map(|_| buffers.filled(0.0, stream)).collect(),
-            params: buffers.filled(0.0, [self.shape.layout.len()]),
+            params: buffers.filled(0.0, [self.shape.prepared_len()]),
             below: (self.below.as_ref()).map(|plan| plan.tables(self.shape.width, buffers)),
         }
     }
 
     fn prepare(&self, params: &[f32], weights: &mut Weights) {
-        weights.params.copy_from_slice(params);
+        weights.params[..params.len()].copy_from_slice(params);
         prepare_blocks(&self.shape, &mut weights.params);
         if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
             plan.prepare(&self.shape, params, tables);
@@ -162,11 +169,11 @@ impl Engine for Stream {
     }
 
     fn gradient_len(&self) -> usize {
-        self.shape.layout.len() + self.below.as_ref().map_or(0, Coordinates::size)
+        self.shape.prepared_len() + self.below.as_ref().map_or(0, Coordinates::size)
     }
 
     fn summed_len(&self) -> usize {
-        self.shape.layout.len()
+        self.shape.prepared_len()
     }
 
     fn pull_back(
@@ -176,8 +183,12 @@ impl Engine for Stream {
         gradient: &[f32],
         grads: &mut [f32],
     ) {
-        let (of_params, of_tables) = gradient.split_at(grads.len());
+        let (of_params, of_tables) = gradient.split_at(self.shape.prepared_len());
+        let (of_params, of_output) = of_params.split_at(grads.len());
         grads.copy_from_slice(of_params);
+        if self.shape.tied {
+            self.shape.untie_backward(of_output, grads);
+        }
         for slot in &self.shape.slots {
             slot.block.pull_back(params, grads);
         }
