@@ -35,8 +35,8 @@ class Row:
 
 
 RELEASED = (
-    Row("two states, 2,000 steps", "released"),
-    Row("three states, 4,000 steps", "released-three-states"),
+    Row("two states, 2,000 steps", "released-tables"),
+    Row("three states, 4,000 steps", "released-tables", ("task.states=3", "train.steps=4000")),
 )
 
 STEPS = (
@@ -45,7 +45,7 @@ STEPS = (
     Row("… and relative-query", "main", (*RATE, *NORM)),
     Row("… and a uniform start", "main", (*RATE, *NORM, *UNIFORM)),
     Row("… and W_O", "main", (*RATE, *NORM, *UNIFORM, *PROJECTED)),
-    Row("… and dropout: `released`", "released", ("train.steps=4000",)),
+    Row("… and dropout: `released-tables`", "released-tables", ("train.steps=4000",)),
 )
 
 SINGLE = (

@@ -35,7 +35,11 @@ fn sample_shows_the_keys_of_masks() {
     let shell = Shell::new();
     let keys = |dropout: &str, step: u64| {
         let set = format!("--set train.batch=3 --set model.dropout={dropout}");
-        shell.json(&format!("sample main --step {step} {set}"))["dropout_keys"].clone()
+        let shown = shell.json(&format!("sample main --step {step} {set}"));
+        // The batch has two of its own, for masks that its sequences share.
+        let of_batch = shown["batch_dropout_keys"].as_array().map(Vec::len);
+        assert_eq!(of_batch, shown["dropout_keys"].as_array().map(|_| 2));
+        shown["dropout_keys"].clone()
     };
     let shown = keys("0.1", 7);
     let pairs = shown.as_array().expect("two keys per sequence");

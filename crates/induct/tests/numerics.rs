@@ -30,12 +30,13 @@ const PORTABLE: &str = "INDUCT_TEST_PORTABLE";
 const GOLDEN: [(&str, &str); 2] = [("x86-64+fma", "numerics.txt"), ("portable", "portable.txt")];
 
 /// Settings that use every engine and kernel between them: the quick ones, trained for a few steps on small batches.
-const QUICK: [&str; 8] = [
+const QUICK: [&str; 9] = [
     "main",
     "many-states",
     "trigram",
     "layer-norm",
     "released",
+    "released-tables",
     "many-interventions",
     "ten-states-mlp",
     "minimal",

@@ -146,8 +146,9 @@ train.curriculum=[{from=1, prior={kind='fixed', table=[[0.5, 0.5], [0.5, 'x']]}}
     train.curriculum[0].prior.table[1][1] = "x" is not allowed: a number
 task.prior.alpha=abc => task.prior.alpha = "abc" is not allowed: a number, or a list with one per state
 model.heads=2.5 => model.heads = 2.5 is not allowed: a number of heads
-model.init_std={W_Q='x'} => model.init_std | a number, or a table of numbers such as
-model.dropout={mlp=0.1} => model.dropout | embedding = 0.1, attention = 0.1, residual
+model.init_std={W_Q='x'} => model.init_std | a number, a table of numbers such as
+model.dropout={mlp=0.1} => model.dropout | embedding = 0.1, attention = 0.1, residual = 0.1, positions
+model.positions=absolute & model.dropout={positions=0.1} => model.dropout.positions = 0.1 is not allowed: nothing but 0 | no attention
 
 name='' => name = "" is not allowed | folder
 name='/tmp/x' => name = "/tmp/x"
@@ -260,10 +261,10 @@ task.prior={kind='mixture', parts=[{weight=0, prior='iid'}]} => task.prior.parts
 task.prior={kind='mixture', parts=[{weight=1, prior={kind='symmetric', epsilon=2}}]} => \
     task.prior.parts[0].prior.epsilon = 2
 task.prior={kind='pool', size=0, of='iid'} => task.prior.size = 0
-task.prior={kind='pool', size=3, of={kind='iid', alpha=-1}} => task.prior.of.alpha = -1
 task.prior={kind='pool', size=3, of='iid', weights='even'} => task.prior.weights = "even" | "uniform", "random", "zipf"
 task.prior={kind='pool', size=3, of='iid', weights={kind='zipf', exponent=-1}} => \
     task.prior.weights.exponent = -1 is not allowed: a number from 0 to 100
+task.prior={kind='pool', size=3, of={kind='iid', alpha=-1}} => task.prior.of.alpha = -1
 model.heads=0 => model.heads = 0
 model.heads=[1] => model.heads = [1]
 model.layers=0 => model.layers = 0
@@ -326,7 +327,7 @@ const OF_EVERY_KIND: [&str; 20] = [
     "task.start = 'uniform'\n\
      model = { output_projection = 'always', activation = 'relu', mlp = true, \
      init_std = { default = 0.02, W_O = 0.01, unembed = 0.1 }, dropout = 0.1 }",
-    "model = { dropout = { embedding = 0.1, attention = 0.2, residual = 0.3 } }",
+    "model = { dropout = { embedding = 0.1, attention = 0.2, residual = 0.3, positions = 0.4 } }",
     "train.loss = { kind = 'margin', delta = 1.0 }\ntask = { states = 2, ngram = 2, length = 9 }",
     "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
      model.start = 'random'",

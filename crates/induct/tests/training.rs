@@ -7,7 +7,8 @@ use induct::model::reference::{Reference, Sequence, tape::Tape};
 use induct::recipe::{Labels, Recipe};
 use induct::strategy::Scratch;
 use induct::train::{
-    AdamW, Decay, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, samples,
+    AdamW, Decay, OptimizerSpec, TrainError, Trainer, batch_address, batch_dropout_keys,
+    dropout_keys, samples,
 };
 use induct_kernels::loss::cross_entropy_of_laws_reference;
 
@@ -127,7 +128,13 @@ fn reference_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>
             .has_dropout()
             .then(|| dropout_keys(recipe, step, index));
         let (tape, sequence) = (Tape::default(), inputs.into());
-        let reference = Reference::new(&tape, &model, params, Sequence { keys, ..sequence });
+        let batch_keys = keys.map(|_| batch_dropout_keys(recipe, step));
+        let sequence = Sequence {
+            keys,
+            batch_keys,
+            ..sequence
+        };
+        let reference = Reference::new(&tape, &model, params, sequence);
         let place = move |i: usize, c: usize| Some((from + i, c));
         let logits = reference.logits.take((rows, k), place);
         let sum = match recipe.train.labels {

@@ -5,7 +5,9 @@ use induct_kernels::model::reference::formulas;
 
 /// The mask of one lane by the fast path, in groups of rows: [rows, columns].
 fn mask(level: Level, rate: Rate, keys: [u32; 2], first: u32, columns: usize) -> Vec<f64> {
-    let keys = DropoutKeys::new(LANES, |lane| keys.map(|key| key ^ (lane as u32 * 7)));
+    let keys = DropoutKeys::new([0; 2], LANES, |lane| {
+        keys.map(|key| key ^ (lane as u32 * 7))
+    });
     let mask = Mask::new(&keys, rate, first, columns);
     let mut ones = vec![Lane::splat(1.0); 12 * columns];
     let (above, below) = ones.split_at_mut(5 * columns);

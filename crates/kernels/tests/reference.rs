@@ -32,6 +32,7 @@ fn on_lane<R>(
     let sequence = Sequence {
         tokens: inputs[0],
         keys: Some(keys_of(lane)),
+        batch_keys: Some(BATCH_KEYS),
         others: &inputs[1..],
     };
     let tape = Tape::default();
@@ -116,6 +117,9 @@ pub(super) fn assert_reference_matches_differences(
     }
 }
 
+/// The keys of the batch.
+const BATCH_KEYS: [u32; 2] = [0x1234_5678, 0x9abc_def0];
+
 /// The keys of a lane's sequence, for models with dropout.
 fn keys_of(lane: usize) -> [u32; 2] {
     [0x9e37_79b9, 0x85eb_ca6b].map(|key: u32| key.wrapping_mul(2 * lane as u32 + 1))
@@ -123,7 +127,7 @@ fn keys_of(lane: usize) -> [u32; 2] {
 
 /// Loss and gradient of the first `used` lanes by the fast path, with dropout if the model has any.
 fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
-    let keys = DropoutKeys::new(block.used(), keys_of);
+    let keys = DropoutKeys::new(BATCH_KEYS, block.used(), keys_of);
     let keys = model.has_dropout().then_some(&keys);
     let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
     let rows = block.rows();
@@ -395,7 +399,7 @@ fn dropout_is_for_training_only() {
     // After a gradient with masks, in the same buffers.
     let training = with.in_training(&single);
     let mut grads = vec![0.0; with.gradient_len()];
-    let keys = DropoutKeys::new(LANES, keys_of);
+    let keys = DropoutKeys::new(BATCH_KEYS, LANES, keys_of);
     training.gradient(
         (&block.rows()[..length], Some(&keys)),
         &mut |_, _, _| {},

@@ -84,6 +84,8 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         "width = 6, heads = [3, 1], mlp = true, dropout = 0.5",
         "width = 6, heads = 2, mlp = true, positions = 'absolute', dropout = { embedding = 0.2, attention = 0.6 }",
         "width = 5, positions = 'absolute', dropout = { residual = 0.3 }",
+        "width = 6, heads = [3, 1], positions = 'relative-query', dropout = { positions = 0.4 }",
+        "width = 5, positions = 'relative-key', dropout = { positions = 0.3, attention = 0.2, embedding = 0.1 }",
         "width = 6, heads = 2, mlp = true, positions = 'none', dropout = { attention = 0.3, residual = 0.7 }",
     ] {
         all.push(format!("layer_norm = true, {settings}"));

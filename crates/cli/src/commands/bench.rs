@@ -40,7 +40,7 @@ pub struct Arguments {
 }
 
 /// The settings that are timed, by their names in the catalogue.
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 13] = [
     "main",
     "three-states",
     "trigram-wide",
@@ -52,6 +52,8 @@ const SETTINGS: [&str; 11] = [
     "layer-norm-relative-query",
     "layer-norm-mlp",
     "ten-states-mlp",
+    "released-tables",
+    "released",
 ];
 
 /// What grows, starting from the main setting: a letter, its key and the values.

@@ -3,7 +3,7 @@
 use clap::Args;
 use induct::Invalid;
 use induct::recipe::Recipe;
-use induct::train::{Sample, dropout_keys, samples};
+use induct::train::{Sample, batch_dropout_keys, dropout_keys, samples};
 use serde::Serialize;
 
 use super::numbers;
@@ -45,6 +45,9 @@ struct Batch {
     /// What all masks follow from, of a model with dropout.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropout_keys: Option<Vec<[u32; 2]>>,
+    /// What those follow from that all sequences share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch_dropout_keys: Option<[u32; 2]>,
     #[serde(skip)]
     states: usize,
 }
@@ -74,6 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         tables,
         laws,
         dropout_keys: has_dropout.then(|| (0..recipe.train.batch as u64).map(keys).collect()),
+        batch_dropout_keys: has_dropout.then(|| batch_dropout_keys(&recipe, arguments.step)),
         states: recipe.task.states,
     })
 }

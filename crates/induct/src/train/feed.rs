@@ -72,6 +72,12 @@ pub fn dropout_keys(recipe: &Recipe, step: u64, index: u64) -> [u32; 2] {
     [rng.next_u32(), rng.next_u32()]
 }
 
+/// The keys of the batch of step `step`: masks that its sequences share follow from them.
+pub fn batch_dropout_keys(recipe: &Recipe, step: u64) -> [u32; 2] {
+    // No sequence has this number.
+    dropout_keys(recipe, step, u64::MAX)
+}
+
 /// The keys of block `index` of the batch of step `step`, which has `used` sequences; none if the model has no
 /// dropout.
 pub(super) fn block_keys(
@@ -81,7 +87,8 @@ pub(super) fn block_keys(
     (index, used): (usize, usize),
 ) -> Option<DropoutKeys> {
     let key = |lane: usize| dropout_keys(recipe, step, (index * LANES + lane) as u64);
-    model.has_dropout().then(|| DropoutKeys::new(used, key))
+    let keys = || DropoutKeys::new(batch_dropout_keys(recipe, step), used, key);
+    model.has_dropout().then(keys)
 }
 
 /// A sequence that a step trains on.

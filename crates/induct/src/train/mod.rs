@@ -10,7 +10,7 @@ mod weights;
 pub use crate::optimizer::{
     AdamW, Decay, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
 };
-pub use feed::{Sample, batch_address, dropout_keys, samples};
+pub use feed::{Sample, batch_address, batch_dropout_keys, dropout_keys, samples};
 pub use induct_kernels::loss::Loss;
 pub use many::many;
 pub use trainer::{Diverged, StepLoss, StepOutcome, StepPart, TrainError, TrainState, Trainer};

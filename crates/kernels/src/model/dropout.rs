@@ -10,10 +10,10 @@ use crate::{Invalid, require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a rate, or a table such as { embedding = 0.1, attention = 0.1, residual = 0.1 }"
+    expecting = "a rate, or a table such as { embedding = 0.1, attention = 0.1, residual = 0.1, positions = 0.1 }"
 )]
 pub enum Dropout {
-    /// The same rate everywhere.
+    /// The same rate everywhere but on relative positions.
     Everywhere(f64),
     /// A rate for each kind of place.
     ByPlace(DropoutRates),
@@ -29,6 +29,14 @@ pub struct DropoutRates {
     pub attention: f64,
     /// Entries of what attention and MLP add to the stream.
     pub residual: f64,
+    /// Entries of the vectors of relative positions: a mask for every pair of positions, the same for all
+    /// sequences of a batch.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub positions: f64,
+}
+
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
 }
 
 impl Default for Dropout {
@@ -53,12 +61,14 @@ impl Dropout {
                     embedding: everywhere,
                     attention: everywhere,
                     residual: everywhere,
+                    positions: None,
                 })
             }
             Dropout::ByPlace(rates) => Ok(Rates {
                 embedding: rate("dropout.embedding", rates.embedding)?,
                 attention: rate("dropout.attention", rates.attention)?,
                 residual: rate("dropout.residual", rates.residual)?,
+                positions: rate("dropout.positions", rates.positions)?,
             }),
         }
     }
@@ -70,26 +80,37 @@ pub struct Rates {
     pub embedding: Option<Rate>,
     pub attention: Option<Rate>,
     pub residual: Option<Rate>,
+    pub positions: Option<Rate>,
 }
 
 impl Rates {
     /// Whether anything is dropped anywhere.
     pub fn any(&self) -> bool {
-        self.embedding.is_some() || self.attention.is_some() || self.residual.is_some()
+        let of_sequences = [self.embedding, self.attention, self.residual];
+        of_sequences.iter().any(Option::is_some) || self.positions.is_some()
     }
 }
 
-/// The keys of the sequences of a block, two each: `[2][lanes]`. All masks of a sequence follow from its keys.
+/// The keys of the sequences of a block, two each, and two of their batch. All masks of a sequence follow from its
+/// keys, and those that sequences share from the batch's.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct DropoutKeys(pub [[u32; LANES]; 2]);
+pub struct DropoutKeys {
+    /// `[2][lanes]`
+    pub lanes: [[u32; LANES]; 2],
+    /// Of the batch.
+    pub batch: [u32; 2],
+}
 
 impl DropoutKeys {
-    /// The keys of a block's first `used` lanes; those of spare lanes do not matter.
-    pub fn new(used: usize, of_lane: impl Fn(usize) -> [u32; 2]) -> Self {
-        let mut keys = Self::default();
+    /// The keys of a batch, and of a block's first `used` lanes; those of spare lanes do not matter.
+    pub fn new(batch: [u32; 2], used: usize, of_lane: impl Fn(usize) -> [u32; 2]) -> Self {
+        let mut keys = Self {
+            batch,
+            ..Self::default()
+        };
         for lane in 0..used {
             let [first, second] = of_lane(lane);
-            (keys.0[0][lane], keys.0[1][lane]) = (first, second);
+            (keys.lanes[0][lane], keys.lanes[1][lane]) = (first, second);
         }
         keys
     }

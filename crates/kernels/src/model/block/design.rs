@@ -215,6 +215,8 @@ pub struct Tensors<'a> {
     pub(in crate::model) layer: usize,
     /// Which block of this kind it is, in its layer.
     pub(in crate::model) copy: usize,
+    /// How often entries of relative positions are dropped.
+    pub(in crate::model) positions_dropped: Option<Rate>,
 }
 
 impl Tensors<'_> {
@@ -240,6 +242,8 @@ pub struct Context<'a> {
     pub weights: &'a [f32],
     pub(in crate::model) layer: usize,
     pub(in crate::model) masks: Option<PatternMasks<'a>>,
+    /// The keys of the batch, in training with dropout.
+    pub(in crate::model) batch_keys: Option<[u32; 2]>,
     pub(in crate::model) plan: Option<&'a Plan>,
     /// Patterns by lane, in the order of the plan's.
     pub(in crate::model) given: &'a [Vec<Lane>],

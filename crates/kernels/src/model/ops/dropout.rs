@@ -102,16 +102,27 @@ pub fn pairs(rows: usize, columns: usize) -> u32 {
     (rows as u32).wrapping_mul(columns.div_ceil(2) as u32)
 }
 
+/// The bits of pair `n` of what all sequences of a batch share.
+pub fn hash_one(keys: [u32; 2], n: u32) -> u32 {
+    let mut x = n.wrapping_add(keys[0]);
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7feb_352d);
+    x ^= x >> 15;
+    x = x.wrapping_add(keys[1]);
+    x = x.wrapping_mul(0x846c_a68b);
+    x ^ (x >> 16)
+}
+
 /// The bits of pair `n`, for every lane.
 #[inline(always)]
 fn hash(keys: &DropoutKeys, n: u32) -> [u32; LANES] {
     let mut bits = [0; LANES];
     for lane in 0..LANES {
-        let mut x = n.wrapping_add(keys.0[0][lane]);
+        let mut x = n.wrapping_add(keys.lanes[0][lane]);
         x ^= x >> 16;
         x = x.wrapping_mul(0x7feb_352d);
         x ^= x >> 15;
-        x = x.wrapping_add(keys.0[1][lane]);
+        x = x.wrapping_add(keys.lanes[1][lane]);
         x = x.wrapping_mul(0x846c_a68b);
         bits[lane] = x ^ (x >> 16);
     }

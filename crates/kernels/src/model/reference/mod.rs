@@ -43,16 +43,19 @@ pub struct Sequence<'a> {
     pub tokens: &'a [u8],
     /// The keys of its dropout, in training (`induct::train::dropout_keys`).
     pub keys: Option<[u32; 2]>,
+    /// The keys of its batch (`induct::train::batch_dropout_keys`).
+    pub batch_keys: Option<[u32; 2]>,
     /// The other sequences of its batch, the next one first: interventions may need them.
     pub others: &'a [&'a [u8]],
 }
 
 impl<'a> From<&'a [u8]> for Sequence<'a> {
     fn from(tokens: &'a [u8]) -> Self {
-        let (keys, others) = (None, &[][..]);
+        let (keys, batch_keys, others) = (None, None, &[][..]);
         Self {
             tokens,
             keys,
+            batch_keys,
             others,
         }
     }

@@ -94,6 +94,16 @@ impl<'t> Run<'t> {
         self.tape.constant(mask)
     }
 
+    /// What dropout multiplies the vector of every pair of positions with, [t, t, d]; none where it does not.
+    pub(in crate::model) fn mask_of_pairs(
+        &self,
+        dropped: Option<(Rate, u32)>,
+        (t, columns): (usize, usize),
+    ) -> Option<Matrix> {
+        let ((rate, first), keys) = dropped.zip(self.sequence.batch_keys)?;
+        Some(formulas::mask(rate, keys, first, (t * t, columns)))
+    }
+
     /// What a reader sees of the stream.
     pub(super) fn read(&mut self, reader: Port) -> Value<'t> {
         let mut read = self.stream.expect("the embedding is written first");

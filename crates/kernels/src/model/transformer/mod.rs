@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::block::{Attention, Block, BlockSpec, Norm, Positions, Slot, Tensors};
-use super::dropout::Rates;
+use super::dropout::{Dropout, Rates};
 use super::intervention::Port;
 use super::layout::Layout;
 use super::ops::dropout::pairs;
@@ -118,6 +118,16 @@ impl Transformer {
                 false => error.within(&format!("blocks[{index}]")),
             })?;
         }
+        if let Dropout::ByPlace(rates) = spec.dropout {
+            let has_table = |own: &Arc<Attention>| own.v.is_some();
+            let mut blocks = shape
+                .layers
+                .iter()
+                .filter_map(|layer| layer.attention.as_ref());
+            let fits = rates.positions == 0.0 || blocks.any(has_table);
+            let allowed = "nothing but 0: no attention of this model has relative positions";
+            require(fits, "dropout.positions", rates.positions, allowed)?;
+        }
         let layout = &mut shape.layout;
         shape.final_norm = (spec.layer_norm).then(|| Norm {
             gain: layout.push("final_norm.gain".into(), &[width], false),
@@ -163,6 +173,7 @@ impl Transformer {
             layout: &mut self.layout,
             layer,
             copy,
+            positions_dropped: self.dropout.positions,
         };
         let norm = spec.layer_norm.then(|| Norm {
             gain: tensors.add(&format!("{}.gain", ports.norm), &[self.width], false),

@@ -12,7 +12,9 @@ pub use self::positions::Positions;
 use self::pass::AttentionPass;
 use self::positions::Scheme;
 use super::{Allocator, Block, BlockPass, Design, Ports, Tensors};
+use crate::model::Matrix;
 use crate::model::ops::attention::{EXPONENTIAL, RelativeTerm};
+use crate::model::ops::dropout::{Rate, pairs};
 use crate::model::reference::{Run, Value};
 use crate::model::spec::OutputProjection;
 use crate::{Invalid, require, settings};
@@ -67,6 +69,10 @@ impl AttentionSpec {
             w_v: tensors.add("W_V", &square, true),
             w_o: projects.then(|| tensors.add("W_O", &square, true)),
             v: has_table.then(|| tensors.add("v", &[t, d], false)),
+            dropped: tensors.positions_dropped.filter(|_| has_table).map(|rate| {
+                let before = (tensors.layer as u32).wrapping_mul(pairs(t * t, d));
+                (rate, before)
+            }),
             biases: tensors.spec.biases.then(|| Biases {
                 q: tensors.add("b_Q", &[d], false),
                 k: tensors.add("b_K", &[d], false),
@@ -112,6 +118,9 @@ pub struct Attention {
     pub w_o: Option<Range<usize>>,
     /// [t, d], for relative positions
     pub v: Option<Range<usize>>,
+    /// How often entries of the relative positions are dropped in training, and the number of the first pair of
+    /// entries of their masks, [t, t, d].
+    pub dropped: Option<(Rate, u32)>,
     pub biases: Option<Biases>,
 }
 
@@ -133,6 +142,31 @@ impl Attention {
     /// The output's bias. Every head writes an equal share of it.
     fn output_bias(&self) -> Option<&Range<usize>> {
         self.biases.as_ref()?.o.as_ref()
+    }
+
+    /// What masked relative positions add to the scores: Σ_c x_c m_ijc r_{i−j,c}, where x is what they meet. Masks
+    /// are [t t, m].
+    fn masked_term<'t>(&self, masks: &Matrix, [q, k, r]: [Value<'t>; 3]) -> Value<'t> {
+        let ((rows, size), t) = (q.size(), self.length);
+        let by_pair = (rows * rows, size);
+        let meets_key = self.scheme.relative == RelativeTerm::Key;
+        let asking = if meets_key { k } else { q };
+        let of_pair = move |pair: usize| (pair / rows, pair % rows);
+        let asking = asking.take(by_pair, move |pair, c| {
+            let (i, j) = of_pair(pair);
+            Some((if meets_key { j } else { i }, c))
+        });
+        let lags = r.take(by_pair, move |pair, c| {
+            let (i, j) = of_pair(pair);
+            Some((i.checked_sub(j)?, c))
+        });
+        let masks = Matrix::from_fn(rows * rows, size, |pair, c| {
+            let (i, j) = of_pair(pair);
+            masks[(i * t + j, c)]
+        });
+        let terms = asking.each_times(lags).each_times(q.tape().constant(masks));
+        let sums = terms.row_means().scaled(size as f64);
+        sums.take((rows, rows), move |i, j| Some((i * rows + j, 0)))
     }
 
     /// Multiplies what is in units of scores. Scores are computed in units of ln 2 and without the division by
@@ -175,6 +209,7 @@ impl Block for Attention {
             keys = keys + run.weight(k, d).repeated(rows);
             values = values + run.weight(v, d).repeated(rows);
         }
+        let masks = run.mask_of_pairs(self.dropped, (self.length, d));
         let shares = 1.0 / self.heads as f64;
         let b_o = self.output_bias().map(|b_o| run.weight(b_o, d));
         let b_o = b_o.map(|b_o| b_o.repeated(rows).scaled(shares));
@@ -187,13 +222,15 @@ impl Block for Attention {
             let mut scores = q.times(k);
             if let Some(r) = positions.map(own) {
                 let square = (rows, rows);
-                scores = scores
-                    + match self.scheme.relative {
-                        RelativeTerm::Query => q
-                            .times(r.transposed())
-                            .take(square, |i, j| Some((i, i.checked_sub(j)?))),
-                        _ => r.times(k).take(square, |i, j| Some((i.checked_sub(j)?, j))),
-                    };
+                let masks = masks.as_ref().map(|all| all.columns(head * size, size));
+                let term = match (masks, self.scheme.relative) {
+                    (Some(masks), _) => self.masked_term(&masks, [q, k.transposed(), r]),
+                    (None, RelativeTerm::Query) => q
+                        .times(r.transposed())
+                        .take(square, |i, j| Some((i, i.checked_sub(j)?))),
+                    (None, _) => r.times(k).take(square, |i, j| Some((i.checked_sub(j)?, j))),
+                };
+                scores = scores + term;
             }
             let scores = scores.scaled(1.0 / (size as f64).sqrt());
             let output = run.attend(head, scores, own(values));

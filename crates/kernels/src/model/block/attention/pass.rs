@@ -7,8 +7,9 @@ use super::positions::{self, Turns};
 use super::{Attention, Biases};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
-use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
+use crate::model::block::{Allocator, BlockPass, Change, Context, GROUP, ReadBack};
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs, TileRows};
+use crate::model::ops::attention::pairwise::{self, Draw, PairMasks, PairRows};
 use crate::model::ops::attention::{AttnProbe, AttnRow, clamped};
 use crate::model::ops::linear;
 
@@ -37,6 +38,15 @@ pub struct AttentionPass {
     d_positions: Vec<Lane>,
     /// Of queries, keys and positions, for heads whose pattern gets no gradient.
     stopped: [Vec<Lane>; 3],
+    /// Where training drops entries of relative positions.
+    pairwise: Option<Box<Pairwise>>,
+}
+
+/// Masks of relative positions, and what the current group of rows keeps under them, by head.
+#[derive(Debug)]
+struct Pairwise {
+    masks: PairMasks,
+    groups: Vec<PairRows>,
 }
 
 impl AttentionPass {
@@ -64,6 +74,14 @@ impl AttentionPass {
                 None => Vec::new(),
             },
             stopped: [(); 3].map(|()| Vec::new()),
+            pairwise: attention.dropped.map(|_| {
+                let masks = PairMasks::new(t, attention.width, buffers);
+                let groups = (0..heads).map(|_| PairRows::new(GROUP, t, buffers));
+                Box::new(Pairwise {
+                    masks,
+                    groups: groups.collect(),
+                })
+            }),
             attention,
         }
     }
@@ -108,6 +126,12 @@ impl Attention {
             lag_columns: self.columns(head),
             bias: false,
         }
+    }
+
+    /// What the masks of relative positions follow from, in training that drops some.
+    fn draw(&self, c: Context) -> Option<Draw> {
+        let ((rate, first), keys) = self.dropped.zip(c.batch_keys)?;
+        Some(Draw { keys, rate, first })
     }
 
     /// How much of the output's bias a source writes: each head as much as any other.
@@ -237,10 +261,15 @@ impl BlockPass for AttentionPass {
 
     fn gather(&mut self, c: Context, rows: usize) {
         let attention = &*self.attention;
+        if let (Some(pairwise), Some(draw)) = (&mut self.pairwise, attention.draw(c)) {
+            pairwise.masks.draw(draw, attention.length, attention.width);
+        }
         for head in 0..attention.heads {
             let inputs = attention.inputs(c, head, &self.read);
-            self.groups[head].turn_to(&inputs);
-            self.groups[head].drop_with(c.mask(head));
+            if attention.draw(c).is_none() {
+                self.groups[head].turn_to(&inputs);
+                self.groups[head].drop_with(c.mask(head));
+            }
             if let Some(Change::WithoutUniform | Change::UniformStopped) = c.change(head) {
                 let means = &mut self.means[head];
                 means.resize(attention.length * attention.size(), Lane::ZERO);
@@ -264,7 +293,15 @@ impl BlockPass for AttentionPass {
                 clamped::forward(c.level, table, rows, size, inputs.values, out);
                 continue;
             }
-            fast::forward(c.level, &inputs, rows, &mut self.groups[head], out);
+            match &mut self.pairwise {
+                Some(pairwise) if attention.draw(c).is_some() => {
+                    let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
+                    let mask = c.mask(head);
+                    pairwise::weights(c.level, &inputs, masks, mask.as_ref(), rows.clone(), group);
+                    pairwise::averages(c.level, &inputs, rows, group, out);
+                }
+                _ => fast::forward(c.level, &inputs, rows, &mut self.groups[head], out),
+            }
             if let Some(Change::WithoutUniform) = change {
                 shift(
                     &mut out[span.clone()],
@@ -301,7 +338,14 @@ impl BlockPass for AttentionPass {
         for head in 0..self.attention.heads {
             if !matches!(c.change(head), Some(Change::Given(_))) {
                 let inputs = self.attention.inputs(c, head, &self.read);
-                fast::weights(c.level, &inputs, rows.clone(), &mut self.groups[head]);
+                match &mut self.pairwise {
+                    Some(pairwise) if self.attention.draw(c).is_some() => {
+                        let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
+                        let (mask, rows) = (c.mask(head), rows.clone());
+                        pairwise::weights(c.level, &inputs, masks, mask.as_ref(), rows, group);
+                    }
+                    _ => fast::weights(c.level, &inputs, rows.clone(), &mut self.groups[head]),
+                }
             }
         }
     }
@@ -403,6 +447,12 @@ impl BlockPass for AttentionPass {
                 positions.resize(gradients.positions.len(), Lane::ZERO);
                 (gradients.queries, gradients.keys) = (queries, keys);
                 gradients.positions = positions;
+            }
+            if let (Some(pairwise), Some(_)) = (&mut self.pairwise, attention.draw(c)) {
+                let (masks, group) = (&pairwise.masks, &mut pairwise.groups[head]);
+                let rows = rows.clone();
+                pairwise::backward(c.level, &inputs, masks, rows, group, d_out, &mut gradients);
+                continue;
             }
             let group = &mut self.groups[head];
             fast::backward(

@@ -227,6 +227,7 @@ impl<'a> Pass<'a> {
                 first: slot.pattern_pairs,
                 pairs: pairs(shape.length, shape.length),
             }),
+            batch_keys: self.dropout.map(|keys| keys.batch),
             plan: self.plan,
             given,
             length: shape.length,
