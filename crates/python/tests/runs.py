@@ -37,7 +37,7 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {
         "model.positions": "relative-query",
         "model.layer_norm": True,
         "model.output_projection": "always",
-        "model.dropout": 0.1,
+        "model.dropout": {"embedding": 0.1, "attention": 0.1, "residual": 0.1, "positions": 0.1},
     },
     "rotary": {"model.positions": "rotary", "model.heads": 2},
     "listed": {
@@ -59,6 +59,14 @@ LISTS: dict[str, dict[str, Any]] = {
     "mamba": {
         "model.blocks": ["mamba", {"kind": "mamba", "state": 8, "expand": 1, "heads": 4, "convolution": 0}],
         "model.layer_norm": True,
+    },
+    "tied-with-biases": {
+        "model.tied": True,
+        "model.biases": True,
+        "model.heads": 2,
+        "model.mlp": True,
+        "model.mlp_ratio": 3,
+        "model.activation": "gelu-exact",
     },
     "one-of-two-mlps": {"model.blocks": ["attention", "mlp", {"kind": "attention", "positions": "none"}]},
 }

@@ -86,6 +86,10 @@ def _layers(model: pytorch.Transformer) -> list[Layer]:
                 f"model.blocks[{index}] is {kind!r}: TransformerLens has hooks for attention "
                 "without convolution, with at most one MLP after it"
             )
+    if model.settings.tied or model.settings.biases:
+        raise ValueError("model.tied, model.biases: TransformerLens has hooks for models without them only")
+    if any(layer.mlp and layer.mlp.activation == "gelu-exact" for layer in layers):
+        raise ValueError('activation is "gelu-exact": TransformerLens has hooks for "gelu" and "relu" only')
     if len({layer.mlp and (layer.mlp.b_in.shape, layer.mlp.activation) for layer in layers}) > 1:
         raise ValueError("model.blocks: TransformerLens needs the same MLP in every layer, or none in any")
     return layers

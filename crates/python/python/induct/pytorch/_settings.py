@@ -17,6 +17,8 @@ class Dropout:
     """Entries of every attention pattern, after the softmax."""
     residual: float = 0.0
     """Entries of what blocks add to the stream."""
+    positions: float = 0.0
+    """Entries of the vectors of relative positions: one mask for each pair of positions, shared by the batch."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class TransformerSettings:
     positions: str
     output_projection: str
     activation: str
+    biases: bool
+    tied: bool
     layer_norm: bool
     dropout: Dropout
     blocks: tuple[dict[str, Any], ...]
@@ -47,6 +51,8 @@ class TransformerSettings:
             positions=setting(recipe, "model.positions"),
             output_projection=setting(recipe, "model.output_projection", default="several-heads"),
             activation=setting(recipe, "model.activation", default="gelu"),
+            biases=setting(recipe, "model.biases", default=False),
+            tied=setting(recipe, "model.tied", default=False),
             layer_norm=setting(recipe, "model.layer_norm"),
             dropout=rates,
             blocks=tuple(_blocks(recipe)),
@@ -62,7 +68,8 @@ def _blocks(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
     heads = tuple(heads) if isinstance(heads, list | tuple) else (heads,) * layers
     if len(heads) != layers or any(count < 1 or width % count for count in heads):
         raise ValueError(f"model.heads is {heads}: expected {layers} numbers that divide the width, {width}")
-    mlp = [{"kind": "mlp"}] if setting(recipe, "model.mlp") else []
+    ratio = setting(recipe, "model.mlp_ratio", default=4)
+    mlp = [{"kind": "mlp", "ratio": ratio}] if setting(recipe, "model.mlp") else []
     return [block for count in heads for block in ({"kind": "attention", "heads": count}, *mlp)]
 
 

@@ -38,10 +38,12 @@ class Norm(nn.Module):
 class Unembedding(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
-        self.P = parameter(settings.width, settings.states)
+        self.P = None if settings.tied else parameter(settings.width, settings.states)
+        self.bias = parameter(settings.states) if settings.biases else None
 
-    def forward(self, h: Tensor) -> Tensor:
-        return h @ self.P
+    def forward(self, h: Tensor, embedding: Tensor) -> Tensor:
+        logits = h @ (embedding.mT if self.P is None else self.P)
+        return logits if self.bias is None else logits + self.bias
 
 
 class Transformer(nn.Module):
@@ -93,7 +95,7 @@ class Transformer(nn.Module):
         h = self.drop_embedding(self.embed(tokens))
         for block, norm in self.blocks():
             h = h + self.drop_added(block(h if norm is None else norm(h)))
-        logits: Tensor = self.unembed(self.final_norm(h))
+        logits: Tensor = self.unembed(self.final_norm(h), self.embed.E)
         return logits
 
 

@@ -32,16 +32,32 @@ class Block(_parts.Block):
         self.W_Q, self.W_K, self.W_V = parameter(d, d), parameter(d, d), parameter(d, d)
         self.W_O = parameter(d, d) if projects else None
         self.v = parameter(model.length, d) if has_table else None
+        has_bias = (model.biases, model.biases, model.biases, model.biases and projects)
+        self.b_Q, self.b_K, self.b_V, self.b_O = (parameter(d) if has else None for has in has_bias)
         self.drop_pattern = nn.Dropout(model.dropout.attention)
+        self.drop_positions = nn.Dropout(model.dropout.positions)
 
     def forward(self, h: Tensor) -> Tensor:
         read = (h if kernel is None else convolved(h, kernel) for kernel in (self.conv_Q, self.conv_K, self.conv_V))
-        weights = (self.W_Q, self.W_K, self.W_V)
-        q, k, values = (split_heads(x @ W, self.heads) for x, W in zip(read, weights, strict=True))
-        v = None if self.v is None else split_heads(self.v, self.heads)
-        pattern = torch.softmax(scores(q, k, v, self.positions), -1)
+        weights = ((self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V))
+        products = (x @ W if b is None else x @ W + b for x, (W, b) in zip(read, weights, strict=True))
+        q, k, values = (split_heads(x, self.heads) for x in products)
+        pattern = torch.softmax(self.scores(q, k), -1)
         mixed = merge_heads(self.drop_pattern(pattern) @ values)
-        return mixed if self.W_O is None else mixed @ self.W_O
+        if self.W_O is None:
+            return mixed
+        return mixed @ self.W_O if self.b_O is None else mixed @ self.W_O + self.b_O
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        if self.v is None or not self.training or self.drop_positions.p == 0.0:
+            return scores(q, k, None if self.v is None else split_heads(self.v, self.heads), self.positions)
+        behind = lags(q.shape[-2], q.device)
+        # Every pair of positions has a vector, with a mask of its own: [H, t, t, d_head].
+        by_pair = self.drop_positions(self.v[behind.clamp(min=0)])
+        by_pair = by_pair.unflatten(-1, (self.heads, -1)).movedim(-2, 0)
+        meets = q.unsqueeze(-2) if self.positions == "relative-query" else k.unsqueeze(-3)
+        products = q @ k.mT + (meets * by_pair).sum(-1)
+        return (products / math.sqrt(q.shape[-1])).masked_fill(behind < 0, -torch.inf)
 
 
 def scores(q: Tensor, k: Tensor, v: Tensor | None, positions: str) -> Tensor:

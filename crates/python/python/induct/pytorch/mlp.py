@@ -9,7 +9,7 @@ from . import _parts
 from ._parts import parameter
 from ._settings import TransformerSettings
 
-ACTIVATIONS = ("gelu", "relu")
+ACTIVATIONS = ("gelu", "relu", "gelu-exact")
 
 
 class Block(_parts.Block):
@@ -30,4 +30,6 @@ class Block(_parts.Block):
 
 
 def activate(x: Tensor, activation: str) -> Tensor:
-    return functional.relu(x) if activation == "relu" else functional.gelu(x, approximate="tanh")
+    if activation == "relu":
+        return functional.relu(x)
+    return functional.gelu(x, approximate="none" if activation == "gelu-exact" else "tanh")
