@@ -14,8 +14,8 @@
 //!
 //! > N_ib = Σ_a 1{x_i = a} Σ_j≤i e(i−j, a) 1{x_j = b}.
 //!
-//! Where positions meet the query, e(δ, a) may be multiplied with any number that depends on a, and so may
-//! g(a, b) in either case: it cancels. So it is only the range of their exponents that is limited.
+//! Both have to be far from the limits of f32. Where positions meet the query, e(δ, a) may be multiplied with any
+//! number that depends on a, which cancels: so there, only the range of its exponents is limited.
 
 use std::f32::consts::LN_2;
 
@@ -61,21 +61,20 @@ impl Factors {
         for (a, row) in rows.enumerate() {
             row[0] = 0.0;
             for (r, g) in row[1..].iter_mut().enumerate() {
-                *g = qk[r]
-                    + if a == 0 {
-                        0.0
-                    } else {
-                        qk[a * (states - 1) + r]
-                    };
+                let own = match a {
+                    0 => 0.0,
+                    _ => qk[a * (states - 1) + r],
+                };
+                *g = qk[r] + own;
             }
-            by_symbols = by_symbols.max(powers(row, true));
+            by_symbols = by_symbols.max(powers(row, false));
         }
         by_lag + 2.0 * by_symbols < FAR
     }
 }
 
 /// Largest size of exponents of e, and twice those of g, together: g / Z is then between 2^±FAR, up to t.
-const FAR: f32 = 80.0;
+const FAR: f32 = 100.0;
 
 /// Turns exponents into powers of two, and returns the size of the largest. With `shift`, they move so that the
 /// middle of their range is zero: what they share depends on the query's symbol alone, and cancels.
