@@ -251,9 +251,6 @@ task.prior={kind='fixed', table=[[0.5, 0.5]]} => task.prior.table = 1 rows | 2 r
 task.prior={kind='fixed', table=[[0.5, 0.5], [0.5]]} => task.prior.table[1] = 1 entries
 task.prior={kind='fixed', table=[[1, 0], [0, 1]]} => task.prior.table | 2 closed classes
 task.prior={kind='interpolated', p=1.5} => task.prior.p = 1.5
-task.prior={kind='symmetric', epsilon=0.6} => task.prior.epsilon = 0.6
-task.prior={kind='symmetric', epsilon=0} => task.prior.epsilon = 0
-task.prior={kind='symmetric', epsilon=nan} => task.prior.epsilon = NaN
 task.prior={kind='mixture', parts=[]} => task.prior.parts = []
 task.prior={kind='mixture', parts=[{weight=0, prior='iid'}]} => task.prior.parts[0].weight = 0
 task.prior={kind='mixture', parts=[{weight=1, prior={kind='symmetric', epsilon=2}}]} => \

@@ -58,7 +58,7 @@ fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
             Ok(Law::Dirichlet(_)) => moving(POSTERIOR_TABLES),
             _ => staying(PRIOR_TABLES),
         },
-        PriorSpec::Interpolated(_) | PriorSpec::Symmetric(_) => staying(PRIOR_TABLES),
+        _ => staying(PRIOR_TABLES),
     }
 }
 

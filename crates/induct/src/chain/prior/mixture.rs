@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use induct_kernels::settings;
 use serde::{Deserialize, Serialize};
 
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::Custom;
 use crate::chain::{Generator, open_unit};
 use crate::{Invalid, Within, require};
 
-/// One of several priors, chosen by weight for each sequence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mixture {
-    /// The priors and their weights.
-    pub parts: Vec<MixturePart>,
+settings! {
+    /// One of several priors, chosen by weight for each sequence.
+    pub struct Mixture {
+        /// The priors and their weights, `[{ weight, prior }, …]`; they have to be set.
+        pub parts: Vec<MixturePart>,
+    }
 }
 
 /// One component of a mixture.
@@ -36,7 +37,7 @@ impl Mixture {
     }
 }
 
-impl Settings for Mixture {
+impl PriorSettings for Mixture {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         require(!self.parts.is_empty(), "parts", "[]", "at least one part")?;
         for (place, part) in self.places() {
@@ -110,7 +111,7 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, prior};
+    use super::super::checks::{assert_mean, assert_stable, draws, prior};
 
     #[test]
     fn a_mixture_respects_its_weights() {
@@ -121,5 +122,16 @@ mod tests {
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        let parts = "{ weight = 1.0, prior = 'iid' }, \
+                     { weight = 3.0, prior = { kind = 'dirichlet', alpha = 0.3 } }";
+        let (settings, tokens) = (
+            format!("'mixture', parts = [{parts}]"),
+            "121212121212102102021202",
+        );
+        assert_stable(&settings, [3, 2], 0.000906585664060404, tokens);
     }
 }

@@ -2,30 +2,29 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings::Value;
+use induct_kernels::{settings, with_kind};
 
 use super::super::table::TransitionTable;
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::Custom;
 use crate::chain::{Generator, Purpose, address, open_unit};
 use crate::{Invalid, Within, require};
-use induct_kernels::with_kind;
 
-/// A fixed number of chains, drawn once from another prior and then reused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pool {
-    /// Number of chains.
-    pub size: usize,
-    /// Seed of the draw: part of the prior, so that training and test sets share the chains.
-    #[serde(default)]
-    pub seed: u64,
-    /// How likely each of them is.
-    #[serde(default, skip_serializing_if = "PoolWeights::is_usual")]
-    pub weights: PoolWeights,
-    /// Where the chains come from.
-    pub of: Box<PriorSpec>,
+settings! {
+    /// A fixed number of chains, drawn once from another prior and then reused.
+    pub struct Pool {
+        /// Number of chains; it has to be set.
+        pub size: usize,
+        /// Seed of the draw: part of the prior, so that training and test sets share the chains.
+        pub seed: u64 = 0,
+        /// How likely each of them is.
+        #[when(|own| own.weights != PoolWeights::default())]
+        pub weights: PoolWeights = PoolWeights::default(),
+        /// The prior that they are drawn from; it has to be set.
+        pub of: Box<PriorSpec>,
+    }
 }
 
 with_kind! {
@@ -55,11 +54,15 @@ impl Default for PoolWeights {
     }
 }
 
-impl PoolWeights {
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
+impl Value for PoolWeights {
+    fn text(&self) -> Option<String> {
+        (*self == Self::default()).then(|| "\"uniform\"".to_owned())
     }
+}
 
+impl Value for Box<PriorSpec> {}
+
+impl PoolWeights {
     fn check(self) -> Result<(), Invalid> {
         let PoolWeights::Zipf { exponent } = self else {
             return Ok(());
@@ -96,7 +99,7 @@ impl PoolWeights {
 /// The largest pool.
 pub const MAX_POOL: usize = 1 << 20;
 
-impl Settings for Pool {
+impl PriorSettings for Pool {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         require(
             (1..=MAX_POOL).contains(&self.size),
@@ -190,7 +193,7 @@ impl Prior for WeightedPool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, prior};
+    use super::super::checks::{assert_stable, draws, prior};
     use super::*;
 
     #[test]
@@ -248,5 +251,16 @@ mod tests {
         // A flat Dirichlet: E Σ w² = 2 / (n + 1).
         let squares: f64 = weights(3).iter().map(|w| w * w).sum();
         assert!((squares * 1000.5 - 1.0).abs() < 0.2, "{squares}");
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        let tokens = "010100210012121202120021";
+        assert_stable(
+            "'pool', size = 5, seed = 3, of = 'dirichlet'",
+            [3, 2],
+            0.43489169279526896,
+            tokens,
+        );
     }
 }

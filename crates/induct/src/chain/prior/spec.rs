@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use induct_kernels::with_kind;
-
 use super::super::table::TransitionTable;
 use super::task::check_task;
-use super::{
-    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
-};
+use super::{Dirichlet, Prior, PriorSpec};
 use crate::Custom;
 use crate::{Invalid, Within, require};
 
 /// The settings of one kind of prior, as a recipe writes them.
-pub(super) trait Settings {
+pub(super) trait PriorSettings {
     /// Checks them against a task with k `states` and n = `ngram`. Draws nothing, so that checking a recipe costs
     /// nothing.
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
@@ -40,71 +36,6 @@ pub(super) trait Settings {
     }
 }
 
-/// Makes the enum of all kinds, and everything that is the same for each of them.
-macro_rules! kinds {
-    ($($kind:ident: $meaning:literal,)*) => {
-        with_kind! {
-            /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
-            ///
-            /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
-            /// n > 2 their tables depend only on the last symbol of a context.
-            ///
-            /// ```
-            /// use induct::chain::PriorSpec;
-            /// use induct::chain::prior::{Dirichlet, Pool, PoolWeights};
-            /// use induct::recipe::Recipe;
-            ///
-            /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
-            /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
-            /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
-            /// let weights = PoolWeights::default();
-            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, weights, of }));
-            /// # Ok::<(), induct::recipe::RecipeError>(())
-            /// ```
-            #[derive(Clone, Debug, PartialEq)]
-            pub enum PriorSpec {
-                $(#[doc = $meaning] $kind($kind),)*
-                /// A prior from another crate: its name, and its settings.
-                Custom(Custom<dyn Prior>),
-            }
-        }
-
-        impl PriorSpec {
-            pub(super) fn settings(&self) -> &dyn Settings {
-                match self {
-                    $(Self::$kind(settings) => settings,)*
-                    Self::Custom(custom) => custom,
-                }
-            }
-
-            pub(super) fn settings_mut(&mut self) -> &mut dyn Settings {
-                match self {
-                    $(Self::$kind(settings) => settings,)*
-                    Self::Custom(custom) => custom,
-                }
-            }
-        }
-
-        $(impl From<$kind> for PriorSpec {
-            fn from(settings: $kind) -> Self {
-                Self::$kind(settings)
-            }
-        })*
-    };
-}
-
-// One line per kind. Its name in recipes is in kebab case.
-kinds! {
-    Dirichlet: "Every context's row is an independent Dirichlet draw.",
-    Iid: "One Dirichlet draw, shared by all rows: symbols are independent.",
-    DoublyStochastic: "Uniform over tables whose columns sum to one as well.",
-    Interpolated: "Two states, between independent symbols (p = 0) and no unigram signal (p = 1).",
-    Symmetric: "Two states that stay put with the same probability a ~ U(½−ε, ½+ε).",
-    Fixed: "The same chain for every sequence.",
-    Pool: "A number of chains drawn once from another prior, then used again and again.",
-    Mixture: "One of several priors, chosen for every sequence by weight.",
-}
-
 impl Default for PriorSpec {
     fn default() -> Self {
         Dirichlet::default().into()
@@ -117,7 +48,7 @@ impl From<Custom<dyn Prior>> for PriorSpec {
     }
 }
 
-impl Settings for Custom<dyn Prior> {
+impl PriorSettings for Custom<dyn Prior> {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         self.check_text("-")?;
         match self.part() {
