@@ -6,7 +6,9 @@
 //! | [`Sequence`] | a sequence while a task draws it |
 //! | [`SourceSpec`] | where a recipe's sequences come from |
 //! | [`TaskPrior`] | Markov chains over a prior |
-//! | [`CausalGraph`] | sequences whose symbols depend on the one at their position's parent |
+//!
+//! Every other built-in kind has its own file here. To add one, write its file (settings, check, draw, ladder, tests)
+//! and list it in `tasks!` below.
 
 mod causal_graph;
 mod chains;
@@ -17,15 +19,16 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use induct_kernels::settings::{Kind, Settings};
 pub use induct_kernels::tokens::TokenBlock;
+use induct_kernels::with_kind;
 
 use crate::Invalid;
 use crate::chain::{Address, DrawError, Generator, TaskPrior};
 use crate::strategy::{self, Scratch, Strategy};
 
-pub use causal_graph::CausalGraph;
 pub use sequence::Sequence;
-pub use spec::{CustomTask, SourceSpec};
+pub use spec::CustomTask;
 
 /// Where sequences come from, and what is known about them.
 ///
@@ -135,4 +138,60 @@ impl dyn Task + '_ {
         self.chains()
             .map_or_else(|| Ok(self.ladder()), strategy::all)
     }
+}
+
+/// Defines the enum of all sources, each by its name in Rust, in recipes, and its settings.
+macro_rules! tasks {
+    ($( $variant:ident = $kind:literal, $module:ident::$settings:ident; )*) => {
+        $( pub use $module::$settings; )*
+
+        with_kind! {
+            /// Where a recipe's sequences come from.
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum SourceSpec {
+                /// Markov chains over the task's prior.
+                Chains {},
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    $variant($settings),
+                )*
+                /// A task from another crate.
+                Custom(CustomTask),
+            }
+        }
+
+        impl SourceSpec {
+            /// All built-in kinds with their settings.
+            pub fn kinds() -> Vec<Kind> {
+                let chains = Kind {
+                    kind: "chains",
+                    meaning: "Markov chains over the task's prior.".to_owned(),
+                    settings: Vec::new(),
+                };
+                vec![chains, $( $settings::kind($kind), )*]
+            }
+
+            /// Its kind, or the name of another program's task.
+            pub fn name(&self) -> &str {
+                match self {
+                    Self::Chains {} => "chains",
+                    $( Self::$variant(_) => $kind, )*
+                    Self::Custom(custom) => &custom.custom.name,
+                }
+            }
+
+            /// Its settings, unless it is chains, whose settings are the task's.
+            fn settings(&self) -> Option<&dyn spec::TaskSettings> {
+                match self {
+                    Self::Chains {} => None,
+                    $( Self::$variant(settings) => Some(settings), )*
+                    Self::Custom(custom) => Some(custom),
+                }
+            }
+        }
+    };
+}
+
+tasks! {
+    CausalGraph = "causal-graph", causal_graph::CausalGraph;
 }
