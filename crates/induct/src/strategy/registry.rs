@@ -2,17 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Ngram, Strategy, Uniform, bayes, ngram, uniform, unigram_and_current};
+use super::{Ngram, REGISTRY, Strategy, Uniform, ngram, uniform};
 use crate::chain::{Alpha, Law, PriorSpec, TaskPrior};
 use crate::{Invalid, Within};
-
-/// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and list that here.
-pub static REGISTRY: &[&Entry] = &[
-    &uniform::ENTRY,
-    &ngram::ENTRY,
-    &unigram_and_current::ENTRY,
-    &bayes::ENTRY,
-];
 
 /// What the truth is called in columns and files: no strategy has such a name.
 pub(crate) const TRUTH: [&str; 2] = ["truth", "oracle"];
