@@ -154,7 +154,10 @@ fn measures(by_default: bool) -> String {
     let row = |measure: &BuiltIn| {
         let [name, meaning, unit] = [measure.name, measure.meaning, measure.unit];
         let meaning = meaning.replace('|', "\\|");
-        format!("| `{name}` | `{}` | {meaning} | {unit} |\n", column(measure))
+        format!(
+            "| `{name}` | `{}` | {meaning} | {unit} |\n",
+            column(measure)
+        )
     };
     let chosen = measure::all().filter(|measure| is_default(measure) == by_default);
     let rows: String = chosen.map(row).collect();

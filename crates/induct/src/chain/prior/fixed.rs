@@ -32,7 +32,7 @@ impl PriorSettings for Fixed {
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         // A pool of one.
         let tables = vec![self.table(states, ngram)?];
-        Ok(Arc::new(TablePool { tables }))
+        Ok(Arc::new(TablePool::new(tables, None)))
     }
 }
 

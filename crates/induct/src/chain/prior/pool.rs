@@ -8,7 +8,6 @@ use induct_kernels::{settings, with_kind};
 use super::super::table::TransitionTable;
 use super::spec::PriorSettings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
-use crate::Custom;
 use crate::chain::{Generator, Purpose, address, open_unit};
 use crate::{Invalid, Within, require};
 
@@ -100,16 +99,14 @@ impl PoolWeights {
 pub const MAX_POOL: usize = 1 << 20;
 
 impl PriorSettings for Pool {
-    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+    fn check(&self, _: usize, _: usize) -> Result<(), Invalid> {
         require(
             (1..=MAX_POOL).contains(&self.size),
             "size",
             self.size,
             &format!("a number of chains from 1 to {MAX_POOL}"),
         )?;
-        self.weights.check().within("weights")?;
-        let of = self.of.settings().check(states, ngram);
-        of.within("of")
+        self.weights.check().within("weights")
     }
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
@@ -117,77 +114,63 @@ impl PriorSettings for Pool {
         let address = address(Purpose::Pool, self.seed, 0);
         let tables = source.draw_many(self.size, address);
         let tables = tables.map_err(Invalid::from).at("of")?;
-        Ok(match self.weights.weights(self.size, self.seed) {
-            None => Arc::new(TablePool { tables }),
-            Some(weights) => Arc::new(WeightedPool::new(tables, weights)),
-        })
+        let weights = self.weights.weights(self.size, self.seed);
+        Ok(Arc::new(TablePool::new(tables, weights)))
     }
 
     fn pooled(&self) -> f64 {
-        self.size.min(MAX_POOL) as f64 + self.of.settings().pooled()
+        self.size.min(MAX_POOL) as f64
     }
 
-    fn check_code(&self) -> Result<(), Invalid> {
-        let of = self.of.settings().check_code();
-        of.within("of")
+    fn parts(&self) -> Vec<(String, &PriorSpec)> {
+        vec![("of".to_owned(), &self.of)]
     }
 
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        self.of.customs_mut()
+    fn parts_mut(&mut self) -> Vec<&mut PriorSpec> {
+        vec![&mut self.of]
     }
 }
 
-/// Tables that already exist, at least one, all equally likely.
+/// Tables that already exist, at least one.
 #[derive(Debug)]
 pub(super) struct TablePool {
-    pub tables: Vec<TransitionTable>,
-}
-
-impl Prior for TablePool {
-    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        let chosen = (open_unit(rng) * self.tables.len() as f64) as usize;
-        table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
-    }
-
-    fn law(&self) -> Law<'_> {
-        Law::Pool(&self.tables)
-    }
-}
-
-/// Tables with their weights.
-#[derive(Debug)]
-struct WeightedPool {
     tables: Vec<TransitionTable>,
-    weights: Vec<f64>,
-    /// Sums of the weights up to each.
-    cumulative: Vec<f64>,
+    /// Their weights, if they are not equally likely, and the sums of the weights up to each.
+    weights: Option<[Vec<f64>; 2]>,
 }
 
-impl WeightedPool {
-    fn new(tables: Vec<TransitionTable>, weights: Vec<f64>) -> Self {
-        let mut sum = 0.0;
-        let up_to = |weight: &f64| {
-            sum += weight;
-            sum
+impl TablePool {
+    pub fn new(tables: Vec<TransitionTable>, weights: Option<Vec<f64>>) -> Self {
+        let with_sums = |weights: Vec<f64>| {
+            let mut sum = 0.0;
+            let up_to = |weight: &f64| {
+                sum += weight;
+                sum
+            };
+            let sums = weights.iter().map(up_to).collect();
+            [weights, sums]
         };
         Self {
-            cumulative: weights.iter().map(up_to).collect(),
             tables,
-            weights,
+            weights: weights.map(with_sums),
         }
     }
 }
 
-impl Prior for WeightedPool {
+impl Prior for TablePool {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
         let u = open_unit(rng);
-        let chosen = self.cumulative.partition_point(|&sum| sum <= u);
+        let chosen = match &self.weights {
+            None => (u * self.tables.len() as f64) as usize,
+            Some([_, sums]) => sums.partition_point(|&sum| sum <= u),
+        };
         // Rounding may have left the last sum slightly below one.
         table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
     }
 
     fn law(&self) -> Law<'_> {
-        Law::WeightedPool(&self.tables, &self.weights)
+        let weights = self.weights.as_ref().map(|[weights, _]| &**weights);
+        Law::Pool(&self.tables, weights)
     }
 }
 
@@ -220,11 +203,11 @@ mod tests {
         ] {
             let text = format!("'pool', size = 3, seed = 9, weights = {weights}, of = 'dirichlet'");
             let weighted = prior(&text, 2, 2);
-            let Law::WeightedPool(tables, weights) = weighted.law() else {
+            let Law::Pool(tables, Some(weights)) = weighted.law() else {
                 panic!("{:?}", weighted.law());
             };
             let plain = prior("'pool', size = 3, seed = 9, of = 'dirichlet'", 2, 2);
-            assert!(matches!(plain.law(), Law::Pool(same) if same == tables));
+            assert!(matches!(plain.law(), Law::Pool(same, None) if same == tables));
             let total: f64 = expected.iter().sum();
             for ((table, weight), expected) in tables.iter().zip(weights).zip(&expected) {
                 assert!((weight - expected / total).abs() < 1e-12);

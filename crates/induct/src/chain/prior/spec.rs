@@ -20,18 +20,18 @@ pub(super) trait PriorSettings {
     /// Makes the prior from settings that have been checked.
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid>;
 
-    /// Number of chains in all its pools.
+    /// Number of chains in its pool.
     fn pooled(&self) -> f64 {
         0.0
     }
 
-    /// Checks that it contains no code that only another program has.
-    fn check_code(&self) -> Result<(), Invalid> {
-        Ok(())
+    /// The priors that it draws from, each with its place.
+    fn parts(&self) -> Vec<(String, &PriorSpec)> {
+        Vec::new()
     }
 
-    /// The parts of other programs in it.
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+    /// The same, to be completed.
+    fn parts_mut(&mut self) -> Vec<&mut PriorSpec> {
         Vec::new()
     }
 }
@@ -61,38 +61,49 @@ impl PriorSettings for Custom<dyn Prior> {
     fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
         self.part().cloned()
     }
-
-    fn check_code(&self) -> Result<(), Invalid> {
-        self.part().map(|_| ())
-    }
-
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        vec![self]
-    }
 }
 
 impl PriorSpec {
     /// Checks the settings against a task's k and n. Draws nothing, and trusts a prior from another program.
     pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         check_task(states, ngram)?;
-        let checked = self.settings().check(states, ngram);
-        checked.within("prior")
+        let own = &|spec: &Self| spec.settings().check(states, ngram);
+        self.check_all(own).within("prior")
     }
 
     /// Checks that it contains no code that only another program has.
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
-        let checked = self.settings().check_code();
-        checked.within("prior")
+        let own = &|spec: &Self| match spec {
+            Self::Custom(custom) => custom.part().map(|_| ()),
+            _ => Ok(()),
+        };
+        self.check_all(own).within("prior")
+    }
+
+    /// Checks it, then the priors that it draws from.
+    fn check_all(&self, check: &dyn Fn(&Self) -> Result<(), Invalid>) -> Result<(), Invalid> {
+        check(self)?;
+        let mut parts = self.settings().parts().into_iter();
+        parts.try_for_each(|(place, part)| part.check_all(check).within(&place))
     }
 
     /// The priors of other programs in it: itself, or parts of pools and mixtures.
     pub fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        self.settings_mut().customs_mut()
+        match self {
+            Self::Custom(custom) => vec![custom],
+            _ => {
+                let parts = self.settings_mut().parts_mut().into_iter();
+                parts.flat_map(Self::customs_mut).collect()
+            }
+        }
     }
 
     /// Memory for the chains of all its pools together, in bytes. They are drawn when the prior is made.
     pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
-        self.settings().pooled() * TransitionTable::bytes(states, ngram)
+        let own = self.settings().pooled() * TransitionTable::bytes(states, ngram);
+        let parts = self.settings().parts().into_iter();
+        let of_parts: f64 = parts.map(|(_, part)| part.pool_bytes(states, ngram)).sum();
+        own + of_parts
     }
 }
 
