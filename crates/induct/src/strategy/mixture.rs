@@ -172,6 +172,7 @@ fn first_symbol_law(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::TransitionTable;
     use crate::chain::prior::checks::prior;
 
     #[test]

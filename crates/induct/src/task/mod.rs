@@ -19,6 +19,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::settings::{Kind, Settings};
 pub use induct_kernels::tokens::TokenBlock;
 use induct_kernels::with_kind;
@@ -68,25 +69,40 @@ pub trait Task: Debug + Send + Sync {
         scratch: &mut Scratch,
         block: &mut TokenBlock,
     ) -> Result<(), DrawError> {
-        let mut tokens = vec![0; block.tokens.len()];
-        block.used = (sequences.end - sequences.start) as usize;
-        for (lane, index) in sequences.enumerate() {
-            let rng = &mut address.generator(index);
-            Sequence::draw_from(self, rng, &mut tokens, None, scratch)?;
-            for (row, &symbol) in block.tokens.iter_mut().zip(&tokens) {
-                row[lane] = symbol;
-            }
-        }
-        for row in &mut block.tokens {
-            row[block.used..].fill(0);
-        }
-        Ok(())
+        draw_one_by_one(self, address, sequences, scratch, block, &mut [])
     }
 
     /// The prior over Markov chains that it is, if it is one: some strategies, formulas and pictures need that.
     fn chains(&self) -> Option<&TaskPrior> {
         None
     }
+}
+
+/// Fills a block with sequences, one after the other, and `laws` with those of all their tokens but the first,
+/// [t, k], unless it is empty.
+pub(crate) fn draw_one_by_one(
+    task: &(impl Task + ?Sized),
+    address: Address,
+    sequences: Range<u64>,
+    scratch: &mut Scratch,
+    block: &mut TokenBlock,
+    laws: &mut [Lane],
+) -> Result<(), DrawError> {
+    let (mut own_tokens, mut own_laws) = (vec![0; block.tokens.len()], vec![0.0; laws.len()]);
+    block.used = (sequences.end - sequences.start) as usize;
+    block.tokens.fill([0; LANES]);
+    for (lane, index) in sequences.enumerate() {
+        let (rng, wanted) = (&mut address.generator(index), !own_laws.is_empty());
+        let wanted = wanted.then_some(&mut own_laws[..]);
+        Sequence::draw_from(task, rng, &mut own_tokens, wanted, scratch)?;
+        for (row, &symbol) in block.tokens.iter_mut().zip(&own_tokens) {
+            row[lane] = symbol;
+        }
+        for (law, &p) in laws.iter_mut().zip(&own_laws) {
+            law.0[lane] = p as f32;
+        }
+    }
+    Ok(())
 }
 
 /// What any task can be asked.
