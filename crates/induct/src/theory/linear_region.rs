@@ -45,7 +45,13 @@ pub fn margin_needed(weights: &Weights) -> MarginBounds {
     let mut necessary = 0.0_f64;
     for m in 0..k {
         for other in 0..k {
-            let symbol = |q: usize| if (t - 1 - q) % 2 == 0 { m } else { other };
+            let symbol = |q: usize| {
+                if (t - 1 - q).is_multiple_of(2) {
+                    m
+                } else {
+                    other
+                }
+            };
             let sequence: Vec<usize> = (0..t).map(symbol).collect();
             let logits = logits(&sequence, t - 1, weights);
             let (least, most) = logits.iter().fold((f64::MAX, f64::MIN), |(low, high), &f| {
