@@ -81,7 +81,7 @@ pub fn advice(recipe: &Recipe) -> String {
     // Far above the usual rates, a tenth would be no better: suggest the usual one.
     let usual = match optimizer {
         OptimizerSpec::Sgd(_) => 2e-3,
-        OptimizerSpec::Adamw(_) | OptimizerSpec::Custom(_) => 1e-3,
+        _ => 1e-3,
     };
     let lower = optimizer.lr().map_or(usual, |lr| (lr / 10.0).min(usual));
     format!("A lower learning rate may help: --set train.optimizer.lr={lower:e}")

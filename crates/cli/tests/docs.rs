@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::{env, fs};
 
+use induct::measure::{self, ALWAYS, BuiltIn, Column, DEFAULT, Measure, Scope};
 use induct::settings::{Kind, Setting, Takes, schema};
 use serde_json::Value;
 
@@ -20,6 +21,7 @@ fn pages_quote_what_the_program_prints() {
     let printed = |line: &str| Shell::new().succeed(line);
     let engines = printed("bench --engines");
     let (reproduction, recipes) = ("docs/reproduction/README.md", "docs/recipes.md");
+    let files = "docs/files.md";
     for (page, name, made) in [
         ("README.md", "result", result()),
         ("docs/commands.md", "commands", fenced(&printed("--help"))),
@@ -31,6 +33,10 @@ fn pages_quote_what_the_program_prints() {
         (recipes, "models", settings(&schema().model)),
         (recipes, "blocks", settings(&schema().block)),
         (recipes, "sources", settings(&schema().source)),
+        (recipes, "priors", settings(&schema().prior)),
+        (recipes, "optimizers", settings(&schema().optimizer)),
+        (files, "measures", measures(true)),
+        (files, "other-measures", measures(false)),
         (reproduction, "paper", verdicts(PAPER)),
         (reproduction, "plateau", verdicts(PLATEAU)),
         (reproduction, "plateau-numbers", plateau_numbers()),
@@ -128,6 +134,34 @@ fn settings(kinds: &[Kind]) -> String {
     };
     let tables: Vec<String> = kinds.iter().map(table).collect();
     tables.join("\n")
+}
+
+/// Measures that are recorded always or by default, or all others, each with an example of its columns.
+fn measures(by_default: bool) -> String {
+    let is_default = |measure: &BuiltIn| {
+        let always = ALWAYS.iter().any(|other| other.name() == measure.name);
+        always || DEFAULT.contains(&measure.name)
+    };
+    let column = |measure: &BuiltIn| match measure.scope() {
+        Scope::Run => Column::from(measure),
+        Scope::Strategy => measure.of_strategy("unigram"),
+        Scope::Test => measure.of_test("iid"),
+        Scope::Head => measure.of_head(0, 0),
+        Scope::Layer => measure.of_layer(0),
+        Scope::Group => measure.of_group("layers.0.W_Q"),
+        Scope::Lag | Scope::Position => measure.at(0),
+    };
+    let row = |measure: &BuiltIn| {
+        let [name, meaning, unit] = [measure.name, measure.meaning, measure.unit];
+        let meaning = meaning.replace('|', "\\|");
+        format!(
+            "| `{name}` | `{}` | {meaning} | {unit} |\n",
+            column(measure)
+        )
+    };
+    let chosen = measure::all().filter(|measure| is_default(measure) == by_default);
+    let rows: String = chosen.map(row).collect();
+    format!("| measure | column | meaning | unit |\n|---|---|---|---|\n{rows}")
 }
 
 /// The claims that a full run decided.

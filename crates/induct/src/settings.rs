@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use crate::chain::PriorSpec;
 use crate::model::{BlockSpec, ModelSpec};
 use crate::task::SourceSpec;
+use crate::train::OptimizerSpec;
 
 pub use induct_kernels::settings::{Choice, Kind, Setting, Takes};
 
@@ -16,6 +18,10 @@ pub struct Schema {
     pub block: Vec<Kind>,
     /// Of `task.source`.
     pub source: Vec<Kind>,
+    /// Of `task.prior`.
+    pub prior: Vec<Kind>,
+    /// Of `train.optimizer`.
+    pub optimizer: Vec<Kind>,
 }
 
 /// All built-in kinds with their settings.
@@ -30,5 +36,7 @@ pub fn schema() -> Schema {
         model: ModelSpec::kinds().into(),
         block: BlockSpec::kinds(),
         source: SourceSpec::kinds(),
+        prior: PriorSpec::kinds(),
+        optimizer: OptimizerSpec::kinds(),
     }
 }

@@ -269,7 +269,10 @@ fn copies_of_built_in_parts_give_the_same_bytes() {
 fn parts_are_in_the_recipe_s_text_and_identity() {
     let plain = small(&[]);
     assert!(!plain.to_toml().contains("custom"));
-    for (field, name, add) in COPIES {
+    let halves: (_, _, Add) = ("task.source.name", "halves", |recipe, setting| {
+        *recipe = of_halves(setting);
+    });
+    for (field, name, add) in COPIES.into_iter().chain([halves]) {
         let [recipe, other] = [1.0, 2.0].map(|setting| {
             let mut recipe = plain.clone();
             add(&mut recipe, setting);
@@ -283,6 +286,7 @@ fn parts_are_in_the_recipe_s_text_and_identity() {
         let read = Recipe::from_toml(&text, &[]).unwrap();
         assert_eq!((&read, read.to_toml()), (&recipe, text));
         assert_eq!(columns(&read), columns(&recipe));
+        assert_eq!(read.task.ladder(), recipe.task.ladder());
         let refused = match Instruments::new(&read) {
             Err(refused) => refused.to_string(),
             Ok(_) => Trainer::new(&read).err().unwrap().to_string(),
@@ -290,6 +294,14 @@ fn parts_are_in_the_recipe_s_text_and_identity() {
         let missing = format!("{field} = \"{name}\"");
         assert!(refused.contains(&missing), "{refused}");
     }
+}
+
+#[test]
+fn a_recipe_read_from_text_takes_the_code_of_its_task() {
+    let mut read = Recipe::from_toml(&of_halves(1.0).to_toml(), &[]).unwrap();
+    let custom = read.task.source.custom_mut().unwrap();
+    custom.supply(Arc::new(Halves));
+    assert!(Trainer::new(&read).is_ok());
 }
 
 /// Fair coins, except for a share of the tables, which are something else.
@@ -689,27 +701,6 @@ fn a_task_is_trained_and_measured_like_chains() {
             assert!(alike.all(|(_, other)| other == law));
         }
     }
-}
-
-#[test]
-fn a_task_is_in_the_recipe_s_text_and_identity() {
-    let (recipe, other) = (of_halves(1.0), of_halves(2.0));
-    assert_ne!(Identity::of(&recipe).run, Identity::of(&other).run);
-    let text = recipe.to_toml();
-    let mut read = Recipe::from_toml(&text, &[]).unwrap();
-    assert_eq!((&read, read.to_toml()), (&recipe, text));
-    assert_eq!(columns(&read), columns(&recipe));
-    assert_eq!(read.task.ladder(), recipe.task.ladder());
-    for refused in [
-        read.check_parts().unwrap_err(),
-        Trainer::new(&read).err().unwrap(),
-    ] {
-        let missing = "task.source.name = \"halves\"";
-        assert!(refused.to_string().contains(missing), "{refused}");
-    }
-    let custom = read.task.source.custom_mut().unwrap();
-    custom.supply(Arc::new(Halves));
-    assert!(Trainer::new(&read).is_ok());
 }
 
 /// A task that draws what it is told to.

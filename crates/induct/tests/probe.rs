@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use induct::chain::{PriorSpec, Purpose, TaskPrior, address};
 use induct::measure::{
-    BuiltIn, Column, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION,
-    NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, REGISTRY, SAME_TOKEN, TEST_KL_TRUTH, matching,
+    self, BuiltIn, Column, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION,
+    NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, matching,
     odd_even_score, positional_profile,
 };
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, reference};
@@ -159,7 +159,7 @@ fn every_kind_of_model_fills_one_number_per_column() {
     ] {
         let small = ["record.test_sequences=9", "task.length=12"];
         let mut recipe = interrupted::recipe(&small, overrides);
-        let names = REGISTRY.iter().map(|measure| measure.name().to_owned());
+        let names = measure::all().map(|measure| measure.name.to_owned());
         recipe.record.measures = names.collect();
         let model = recipe.model().unwrap();
         let instruments = Instruments::new(&recipe).unwrap();

@@ -4,6 +4,7 @@ use induct::chain::prior::{Dirichlet, Symmetric};
 use induct::chain::{Alpha, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
 use induct::recipe::{Recipe, RecipeError, Schedule};
+use induct::settings::schema;
 use induct::train::{AdamW, Loss, OptimizerSpec};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -29,6 +30,35 @@ fn every_setting_can_be_written_and_read_again() {
     for text in OF_EVERY_KIND {
         let recipe = read(text, &[]).unwrap();
         assert_eq!(read(&recipe.to_toml(), &[]), Ok(recipe));
+    }
+}
+
+/// A kind alone is that kind with what it says are its defaults, unless something has to be set.
+#[test]
+fn every_kind_has_the_defaults_that_it_says() {
+    let all = schema();
+    for (place, kinds) in [
+        ("model", all.model),
+        ("task.source", all.source),
+        ("task.prior", all.prior),
+        ("train.optimizer", all.optimizer),
+    ] {
+        for kind in kinds {
+            let written = |(key, default): (&str, &String)| format!(", {key} = {default}");
+            let settings = kind.settings.iter();
+            let defaults = settings.filter_map(|own| Some((own.key, own.default.as_ref()?)));
+            let defaults: String = defaults.map(written).collect();
+            let of = |more: &str| {
+                read(
+                    &format!("{place} = {{ kind = '{}'{more} }}", kind.kind),
+                    &[],
+                )
+            };
+            match of("") {
+                Ok(plain) => assert_eq!(of(&defaults), Ok(plain)),
+                Err(error) => assert!(error.contains(": missing; "), "{error}"),
+            }
+        }
     }
 }
 
@@ -251,9 +281,6 @@ task.prior={kind='fixed', table=[[0.5, 0.5]]} => task.prior.table = 1 rows | 2 r
 task.prior={kind='fixed', table=[[0.5, 0.5], [0.5]]} => task.prior.table[1] = 1 entries
 task.prior={kind='fixed', table=[[1, 0], [0, 1]]} => task.prior.table | 2 closed classes
 task.prior={kind='interpolated', p=1.5} => task.prior.p = 1.5
-task.prior={kind='symmetric', epsilon=0.6} => task.prior.epsilon = 0.6
-task.prior={kind='symmetric', epsilon=0} => task.prior.epsilon = 0
-task.prior={kind='symmetric', epsilon=nan} => task.prior.epsilon = NaN
 task.prior={kind='mixture', parts=[]} => task.prior.parts = []
 task.prior={kind='mixture', parts=[{weight=0, prior='iid'}]} => task.prior.parts[0].weight = 0
 task.prior={kind='mixture', parts=[{weight=1, prior={kind='symmetric', epsilon=2}}]} => \

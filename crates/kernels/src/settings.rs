@@ -11,7 +11,7 @@ pub struct Setting {
     pub meaning: String,
     /// What it takes.
     pub takes: Takes,
-    /// Its default, as TOML; none if something else decides while it is unset.
+    /// Its default, as TOML; none if it has to be set, or something else decides while it is unset.
     pub default: Option<String>,
 }
 
@@ -122,6 +122,12 @@ impl Value for bool {
     }
 }
 
+impl Value for [f64; 2] {
+    fn text(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
+}
+
 impl<T: Value> Value for Option<T> {
     fn takes() -> Takes {
         T::takes()
@@ -143,27 +149,52 @@ pub fn joined(lines: &[&str]) -> String {
 
 /// Defines a struct whose fields are settings, with their defaults and, in their documentation, their meaning.
 ///
-/// A field under `#[when(f)]` is written to a recipe only if `f` holds of the whole: settings that came later are
-/// written only where they matter, so that recipes without them keep their text, and runs their identity.
+/// A field without a default has to be set. One under `#[when(f)]` is written to a recipe only if `f` holds of the
+/// whole: settings that came later are written only where they matter, so that recipes without them keep their
+/// text, and runs their identity.
 #[macro_export]
 macro_rules! settings {
-    ($(#[doc = $about:literal])+ pub struct $name:ident { $(
-        $(#[doc = $meaning:literal])+ $(#[when($when:expr)])? pub $field:ident: $type:ty = $default:expr,
-    )* }) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct $name { $( $(#[doc = $meaning])+ pub $field: $type, )* }
-
+    (@default $name:ident { $($field:ident = $default:expr,)* }) => {
         impl Default for $name {
             fn default() -> Self {
                 Self { $( $field: $default, )* }
+            }
+        }
+    };
+    (@default $name:ident { $($some_without:tt)* }) => {};
+
+    (@unset $field:ident = $default:expr) => { $default };
+    (@unset $field:ident) => {
+        return Err(serde::de::Error::missing_field(stringify!($field)))
+    };
+
+    ($(#[doc = $about:literal])+ pub struct $name:ident { $(
+        $(#[doc = $meaning:literal])+ $(#[when($when:expr)])? pub $field:ident: $type:ty $(= $default:expr)?,
+    )* }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name { $( $(#[doc = $meaning])+ pub $field: $type, )* }
+
+        $crate::settings!(@default $name { $( $field $(= $default)?, )* });
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(serde::Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Given { $( $field: Option<$type>, )* }
+                #[allow(unused_variables, reason = "there may be no field")]
+                let given = Given::deserialize(deserializer)?;
+                Ok(Self { $( $field: match given.$field {
+                    Some(value) => value,
+                    None => $crate::settings!(@unset $field $(= $default)?),
+                }, )* })
             }
         }
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeMap;
+                #[allow(unused_mut, reason = "there may be no field")]
                 let mut map = serializer.serialize_map(None)?;
                 $( if true $( && { let when: fn(&Self) -> bool = $when; when(self) } )? {
                     map.serialize_entry(stringify!($field), &self.$field)?;
@@ -178,12 +209,14 @@ macro_rules! settings {
             }
 
             fn settings() -> Vec<$crate::settings::Setting> {
-                let defaults = Self::default();
                 vec![ $( $crate::settings::Setting {
                     key: stringify!($field),
                     meaning: $crate::settings::joined(&[$($meaning),+]),
                     takes: <$type as $crate::settings::Value>::takes(),
-                    default: $crate::settings::Value::text(&defaults.$field),
+                    default: None $( .or({
+                        let default: $type = $default;
+                        $crate::settings::Value::text(&default)
+                    }) )?,
                 }, )* ]
             }
         }

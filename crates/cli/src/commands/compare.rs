@@ -69,14 +69,14 @@ impl Report for Comparison {
     fn text(&self) -> String {
         let found = &self.found;
         let mut text = format!("a: {}\nb: {}\n", self.a, self.b);
-        if found.is_empty() {
+        if found.identical {
             return text
                 + "\nThe runs are identical: the same recipe, and the same records to the last bit.\n";
         }
         text += &keys(found);
         text += &table("Phases, first step", &found.onsets, 0);
-        text += &table("Drops, step halfway", &found.midpoints, 0);
-        text += &table("Drops, steps from 10 % to 90 %", &found.widths, 0);
+        text += &table("Drops, step halfway", &found.drops.midpoint, 0);
+        text += &table("Drops, steps from 10 % to 90 %", &found.drops.width, 0);
         text += &table("Strategies, KL(truth ‖ strategy) in nats", &found.levels, 5);
         text += &table("Last record", &found.last, 5);
         text + &records(found)

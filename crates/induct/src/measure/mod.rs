@@ -4,15 +4,16 @@
 //! carry their columns, and code refers to them by handle ([`KL_TRUTH`], `INDUCTION.of_head(1, 0)`), so that
 //! a misspelt one does not compile.
 //!
-//! To add one, write it in the file on its subject, or in a new one, and list it in [`REGISTRY`]; a
+//! To add one, write it in the file on its subject, or in a new one that is listed in `subjects!` below; a
 //! score of attention heads is a [`Pattern`] and a name. One from another crate is a [`Measure`] that
 //! enters through [`CustomMeasure`].
 
-/// Declares this crate's measures: handle, name, unit, range, meaning and how each is read. A handle is documented
+/// Declares the measures of a file: handle, name, unit, range, meaning and how each is read. A handle is documented
 /// by its meaning.
 macro_rules! measures {
     ($($(#[$doc:meta])* $handle:ident: $name:literal in $unit:literal, $range:expr, $meaning:literal,
-       $reading:ident($read:expr);)*) => {$(
+       $reading:ident($read:expr);)*) => {
+    $(
         #[doc = concat!($meaning, ".")]
         ///
         $(#[$doc])*
@@ -23,7 +24,11 @@ macro_rules! measures {
             range: $range,
             reading: Reading::$reading($read),
         };
-    )*};
+    )*
+
+    /// All of this file.
+    pub(in crate::measure) static ALL: &[&BuiltIn] = &[$( &$handle, )*];
+    };
 }
 
 mod built_in;
@@ -37,22 +42,69 @@ mod matching;
 mod observation;
 mod profile;
 mod progress;
-mod registry;
 
 pub use built_in::{BuiltIn, Reading};
 pub use column::{Column, Of, Scope};
-pub use construction::{CONSTRUCTION_OVERLAP, construction_overlap};
-pub use copying::{COPY_STRENGTH, EMBED_COPY_STRENGTH};
 pub use custom::CustomMeasure;
-pub use divergence::*;
-pub use heads::*;
-pub use matching::*;
 pub use observation::{HeadObserved, Kl, Observation};
-pub use profile::*;
-pub use progress::*;
-pub use registry::{ALWAYS, DEFAULT, REGISTRY, named};
 
 use std::fmt::Debug;
+
+/// Lists the files that declare measures.
+macro_rules! subjects {
+    ($( $module:ident, )*) => {
+        $( pub use $module::*; )*
+
+        /// Every built-in measure.
+        ///
+        /// ```
+        /// use induct::measure::{INDUCTION, Measure, all, named};
+        ///
+        /// for measure in all() {
+        ///     println!("{}: {} {}", measure.name(), measure.meaning(), measure.unit());
+        /// }
+        /// assert_eq!(named("induction").unwrap().meaning(), INDUCTION.meaning);
+        /// assert!(named("inductoin").is_none());
+        /// ```
+        pub fn all() -> impl Iterator<Item = &'static BuiltIn> {
+            [$( $module::ALL, )*].into_iter().flatten().copied()
+        }
+    };
+}
+
+subjects! {
+    progress,
+    divergence,
+    heads,
+    profile,
+    matching,
+    copying,
+    construction,
+}
+
+/// Measures that every run records, before all others: phases and progress are read from them.
+pub static ALWAYS: &[&dyn Measure] = &[&STEP, &SEQUENCES, &KL_TRUTH];
+
+/// Names of the measures that a recipe records by default, in addition to [`ALWAYS`].
+pub const DEFAULT: [&str; 11] = [
+    "train_loss",
+    "kl_truth_se",
+    "kl_truth_all",
+    "kl_strategy",
+    "kl_strategy_all",
+    "test.kl_truth",
+    "previous_token",
+    "induction",
+    "odd_even",
+    "matching_gap",
+    "diagonal_dominance",
+];
+
+/// The measure of this crate with that name.
+pub fn named(name: &str) -> Option<&'static dyn Measure> {
+    let found = all().find(|measure| measure.name == name)?;
+    Some(found)
+}
 
 /// What a number in a run's records means, and how it is read. `examples/custom_measure.rs` records two from
 /// another crate.
@@ -108,3 +160,23 @@ const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 const SHARE: [f64; 2] = [0.0, 1.0];
 /// Rounding in single precision may leave a divergence slightly below zero.
 const DIVERGENCE: [f64; 2] = [-1e-3, f64::INFINITY];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for measure in all() {
+            let name = measure.name;
+            let same = all().filter(|other| other.name == name);
+            assert_eq!(same.count(), 1, "{name}");
+            assert!(measure.range()[0] < measure.range()[1], "{name}");
+            let found = named(name).expect("it is in the registry");
+            assert_eq!(found.meaning(), measure.meaning());
+            let is_of_heads = measure.scope() == Scope::Head;
+            assert!(measure.head_score().is_none() || is_of_heads, "{name}");
+        }
+        assert!(named("kl_truht").is_none());
+    }
+}

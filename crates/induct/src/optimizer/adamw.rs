@@ -1,40 +1,29 @@
 //! Adam with decoupled weight decay.
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
 use super::{Decay, Optimizer, Update, check_decay};
 use crate::{Invalid, require};
 
-/// m ← β₁ m + (1−β₁) g;  s ← β₂ s + (1−β₂) g²;
-/// w ← w − lr · (λ w + m̂ / (√ŝ + ε)), where m̂ = m / (1−β₁ⁿ), ŝ = s / (1−β₂ⁿ) after n updates
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AdamW {
-    /// Learning rate.
-    pub lr: f64,
-    /// β₁, β₂.
-    pub betas: [f64; 2],
-    /// ε.
-    pub epsilon: f64,
-    /// λ.
-    pub weight_decay: f64,
-    /// Which tensors decay.
-    #[serde(skip_serializing_if = "Decay::is_usual")]
-    pub decay: Decay,
-}
-
-impl Default for AdamW {
-    fn default() -> Self {
-        Self {
-            lr: 1e-3,
-            betas: [0.9, 0.95],
-            epsilon: 1e-8,
-            weight_decay: 0.1,
-            decay: Decay::Matrices,
-        }
+settings! {
+    /// Adam with decoupled weight decay.
+    pub struct AdamW {
+        /// Learning rate.
+        pub lr: f64 = 1e-3,
+        /// How much of each moment is kept from step to step, β₁ and β₂.
+        pub betas: [f64; 2] = [0.9, 0.95],
+        /// What the root of the second moment is kept away from zero by, ε.
+        pub epsilon: f64 = 1e-8,
+        /// Weight decay, λ.
+        pub weight_decay: f64 = 0.1,
+        /// Which tensors decay.
+        #[when(|own| own.decay != Decay::Matrices)]
+        pub decay: Decay = Decay::Matrices,
     }
 }
 
+/// m ← β₁ m + (1−β₁) g;  s ← β₂ s + (1−β₂) g²;
+/// w ← w − lr · (λ w + m̂ / (√ŝ + ε)), where m̂ = m / (1−β₁ⁿ), ŝ = s / (1−β₂ⁿ) after n updates
 impl Optimizer for AdamW {
     fn lr(&self) -> f64 {
         self.lr
@@ -85,6 +74,25 @@ impl Optimizer for AdamW {
             *m = beta_1 * *m + (1.0 - beta_1) * g;
             *s = beta_2 * *s + (1.0 - beta_2) * g * g;
             *w -= lr * decay * *w + step_size * *m / (s.sqrt() * root + epsilon);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::three_steps;
+    use super::*;
+
+    #[test]
+    fn it_follows_pytorch() {
+        let adamw = AdamW {
+            lr: 0.1,
+            ..AdamW::default()
+        };
+        // From golden/optimizers.py: the same three steps in f64 by PyTorch's documented algorithm.
+        for (weight_decay, expected) in [(0.1, 0.781_626_8), (0.0, 0.799_420_8)] {
+            let found = three_steps(&adamw, weight_decay);
+            assert!((found - expected).abs() < 1e-6, "{found}, not {expected}");
         }
     }
 }

@@ -1,27 +1,26 @@
 //! Stochastic gradient descent.
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
 use super::{Decay, Optimizer, Update, check_decay};
 use crate::Invalid;
 
-/// m ← μ m + (g + λ w);  w ← w − lr · m
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sgd {
-    /// Learning rate.
-    pub lr: f64,
-    /// μ.
-    #[serde(default)]
-    pub momentum: f64,
-    /// λ.
-    #[serde(default)]
-    pub weight_decay: f64,
-    /// Which tensors decay.
-    #[serde(default, skip_serializing_if = "Decay::is_usual")]
-    pub decay: Decay,
+settings! {
+    /// Stochastic gradient descent.
+    pub struct Sgd {
+        /// Learning rate; it has to be set.
+        pub lr: f64,
+        /// How much of the last step is kept, μ.
+        pub momentum: f64 = 0.0,
+        /// Weight decay, λ.
+        pub weight_decay: f64 = 0.0,
+        /// Which tensors decay.
+        #[when(|own| own.decay != Decay::Matrices)]
+        pub decay: Decay = Decay::Matrices,
+    }
 }
 
+/// m ← μ m + (g + λ w);  w ← w − lr · m
 impl Optimizer for Sgd {
     fn lr(&self) -> f64 {
         self.lr
@@ -58,6 +57,27 @@ impl Optimizer for Sgd {
         for ((w, &g), m) in params.iter_mut().zip(grads).zip(m.iter_mut()) {
             *m = mu * *m + (g + decay * *w);
             *w -= lr * *m;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::three_steps;
+    use super::*;
+
+    #[test]
+    fn it_follows_pytorch() {
+        let sgd = Sgd {
+            lr: 0.1,
+            momentum: 0.9,
+            weight_decay: 0.1,
+            decay: Decay::Matrices,
+        };
+        // From golden/optimizers.py: the same three steps in f64 by PyTorch's documented algorithm.
+        for (weight_decay, expected) in [(0.1, 1.238_644_5), (0.0, 1.271)] {
+            let found = three_steps(&sgd, weight_decay);
+            assert!((found - expected).abs() < 1e-6, "{found}, not {expected}");
         }
     }
 }

@@ -1,17 +1,20 @@
 //! The keys in which two recipes differ.
 
+use serde::Serialize;
 use toml::Value;
 
 use super::Recipe;
 
 /// A key that two recipes set differently. Values are TOML; `None` where a recipe does not have the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Path of the key, such as `train.optimizer.lr` or `record.tests[0].name`.
     pub key: String,
     /// Its value in the first recipe.
+    #[serde(rename = "a")]
     pub old: Option<String>,
     /// Its value in the second recipe.
+    #[serde(rename = "b")]
     pub new: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::Recipe;
+use super::{Recipe, is_default};
 use crate::measure::KL_STRATEGY;
 use crate::{Invalid, require};
 
@@ -17,12 +17,8 @@ pub struct Event {
     /// The strategy whose phase begins: one of the task's ladder.
     pub at: String,
     /// Steps to wait after the onset took effect.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub after: u64,
-}
-
-fn is_zero(steps: &u64) -> bool {
-    *steps == 0
 }
 
 impl Event {

@@ -114,10 +114,10 @@ pub struct TrainSpec {
     /// What is minimised, averaged over positions and sequences.
     pub loss: Loss,
     /// What a prediction is compared with.
-    #[serde(skip_serializing_if = "Labels::is_usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
     /// The positions whose predictions count: what is averaged over.
-    #[serde(skip_serializing_if = "LossPositions::is_usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub positions: LossPositions,
     /// The optimiser.
     pub optimizer: OptimizerSpec,
@@ -138,6 +138,11 @@ pub struct TrainSpec {
     /// The most memory that the run may take, in GiB. No result depends on it, and no identity.
     #[serde(skip_serializing_if = "is_usual_limit")]
     pub memory_limit: f64,
+}
+
+/// Whether a setting has its default, and so need not be written.
+fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+    *setting == T::default()
 }
 
 fn is_usual_limit(limit: &f64) -> bool {

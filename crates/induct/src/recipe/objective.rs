@@ -17,13 +17,6 @@ choices! {
     }
 }
 
-impl Labels {
-    /// Whether it is left out of a recipe's text.
-    pub(super) fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// The positions whose predictions training judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -66,11 +59,6 @@ impl Default for LossPositions {
 }
 
 impl LossPositions {
-    /// Whether it is left out of a recipe's text.
-    pub(super) fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The positions out of `length`.
     ///
     /// # Errors

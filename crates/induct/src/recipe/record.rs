@@ -27,7 +27,7 @@ pub struct RecordSpec {
     pub spacing: Spacing,
     /// Sequences per test set.
     pub test_sequences: usize,
-    /// Measures by name, in addition to those that every run records; see [`measure::REGISTRY`].
+    /// Measures by name, in addition to those that every run records; see [`measure::all`].
     pub measures: Vec<String>,
     /// Strategies that the model is compared with beside the ladder, by name; see [`strategy::REGISTRY`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -212,7 +212,7 @@ impl RecordSpec {
             let allowed = match is_known {
                 true => "each measure once".to_owned(),
                 false => {
-                    let known = measure::REGISTRY.iter().map(|measure| measure.name());
+                    let known = measure::all().map(|measure| measure.name);
                     format!("one of {}", known.collect::<Vec<_>>().join(", "))
                 }
             };

@@ -1,7 +1,6 @@
 //! Where two runs differ: recipes, phases, drops, last records, and when their records part.
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::summary::Summary;
 use crate::probe::{History, LossDrop, Phase};
@@ -40,25 +39,38 @@ pub struct Parting {
     pub step: u64,
 }
 
-/// Everything in which two runs may differ.
-#[derive(Debug)]
+/// Everything in which two runs may differ, as `induct compare --json` prints it.
+#[derive(Debug, Serialize)]
 pub struct Differences {
+    /// Whether the runs are the same: recipe and records.
+    pub identical: bool,
     /// Keys of their recipes.
     pub keys: Vec<Difference>,
     /// The first step of every phase, by strategy.
+    #[serde(rename = "phases")]
     pub onsets: Vec<Pair>,
-    /// The midpoint of every drop.
-    pub midpoints: Vec<Pair>,
-    /// The width of every drop.
-    pub widths: Vec<Pair>,
+    /// The drops.
+    pub drops: DropDifferences,
     /// KL(truth ‖ strategy), by strategy.
+    #[serde(rename = "strategies")]
     pub levels: Vec<Pair>,
     /// The last record, by column.
+    #[serde(rename = "final")]
     pub last: Vec<Pair>,
     /// The columns whose records differ, in the order in which they part.
     pub parting: Vec<Parting>,
     /// Whether both recorded the same columns at the same steps.
+    #[serde(rename = "same_columns_and_steps")]
     pub same_records: bool,
+}
+
+/// Where the drops of two runs are, and how wide.
+#[derive(Debug, Serialize)]
+pub struct DropDifferences {
+    /// The midpoint of every drop.
+    pub midpoint: Vec<Pair>,
+    /// The width of every drop.
+    pub width: Vec<Pair>,
 }
 
 impl Pair {
@@ -93,59 +105,20 @@ impl Differences {
             let level = levels.map(|(name, level)| (name.clone(), level.kl_truth));
             level.collect::<Vec<_>>()
         });
+        let keys = a.recipe.differences(b.recipe);
         Self {
-            keys: a.recipe.differences(b.recipe),
+            identical: keys.is_empty() && parting.is_empty() && same_records,
+            keys,
             onsets: paired(&phases[0], &phases[1]),
-            midpoints: drops(|drop| drop.midpoint),
-            widths: drops(|drop| drop.width),
+            drops: DropDifferences {
+                midpoint: drops(|drop| drop.midpoint),
+                width: drops(|drop| drop.width),
+            },
             levels: paired(&level_a, &level_b),
             last: paired(&ended_a.last, &ended_b.last),
             parting,
             same_records,
         }
-    }
-
-    /// Whether the runs are the same: recipe and records.
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.parting.is_empty() && self.same_records
-    }
-}
-
-/// As `induct compare --json` prints it.
-impl Serialize for Differences {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Key<'a> {
-            key: &'a str,
-            a: Option<&'a str>,
-            b: Option<&'a str>,
-        }
-        #[derive(Serialize)]
-        struct Drops<'a> {
-            midpoint: &'a [Pair],
-            width: &'a [Pair],
-        }
-        fn key(Difference { key, old, new }: &Difference) -> Key<'_> {
-            Key {
-                key,
-                a: old.as_deref(),
-                b: new.as_deref(),
-            }
-        }
-        let drops = Drops {
-            midpoint: &self.midpoints,
-            width: &self.widths,
-        };
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("identical", &self.is_empty())?;
-        map.serialize_entry("keys", &self.keys.iter().map(key).collect::<Vec<_>>())?;
-        map.serialize_entry("phases", &self.onsets)?;
-        map.serialize_entry("drops", &drops)?;
-        map.serialize_entry("strategies", &self.levels)?;
-        map.serialize_entry("final", &self.last)?;
-        map.serialize_entry("parting", &self.parting)?;
-        map.serialize_entry("same_columns_and_steps", &self.same_records)?;
-        map.end()
     }
 }
 

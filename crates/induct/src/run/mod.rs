@@ -11,7 +11,7 @@ mod recording;
 mod sink;
 mod summary;
 
-pub use differences::{Differences, Pair, Parting, RunView};
+pub use differences::{Differences, DropDifferences, Pair, Parting, RunView};
 pub use drive::{Ending, Run, Unfit, check_records};
 pub use event::{EventDetector, Onsets, in_force, kept_steps, last_step, model_at};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};

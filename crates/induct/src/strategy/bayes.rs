@@ -54,11 +54,11 @@ fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
             parts.map(|part| bytes(&part.prior, task, threads)).sum()
         }
         PriorSpec::Custom(custom) => match custom.part().map(|prior| prior.law()) {
-            Ok(Law::Pool(tables) | Law::WeightedPool(tables, _)) => staying(tables.len()),
+            Ok(Law::Pool(tables, _)) => staying(tables.len()),
             Ok(Law::Dirichlet(_)) => moving(POSTERIOR_TABLES),
             _ => staying(PRIOR_TABLES),
         },
-        PriorSpec::Interpolated(_) | PriorSpec::Symmetric(_) => staying(PRIOR_TABLES),
+        _ => staying(PRIOR_TABLES),
     }
 }
 
@@ -109,10 +109,7 @@ impl Bayes {
                 let unigram = Ngram::with_alpha(1, rows.alpha());
                 Method::Counts(unigram.counting_from(even_symbols(prior)))
             }
-            Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
-            Law::WeightedPool(tables, weights) => {
-                Method::Pool(Tables::new(tables, prior.start()).weighing(weights))
-            }
+            Law::Pool(tables, weights) => Method::Pool(Tables::new(tables, weights, prior.start())),
             Law::Mixture(parts) => {
                 let parts = weighted(parts);
                 Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)
@@ -164,7 +161,7 @@ impl Bayes {
     pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
         let address = address(Purpose::Particles, seed, 0);
         let tables = prior.draw_many(count.max(1), address)?;
-        let method = Method::PriorSample(Tables::new(&tables, prior.start()));
+        let method = Method::PriorSample(Tables::new(&tables, None, prior.start()));
         Ok(Self::with(prior, method))
     }
 

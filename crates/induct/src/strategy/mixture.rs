@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::bayes::Bayes;
 use super::{Scratch, Strategy, fewer, normalize};
 use crate::Invalid;
-use crate::chain::{Law, Start, StationarySolver, TaskPrior, TransitionTable, weighted};
+use crate::chain::{Law, Start, StationarySolver, TaskPrior, weighted};
 
 /// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
@@ -130,23 +130,15 @@ fn first_symbol_law(
     let states = prior.states();
     let symbols = 0..states as u8;
     match prior.law() {
-        Law::Pool(tables) => {
+        Law::Pool(tables, weights) => {
             let mean = |symbol| {
-                let sum: f64 = tables
+                let starts = tables
                     .iter()
-                    .map(|table| table.start_probability(&[symbol]))
-                    .sum();
-                sum / tables.len() as f64
-            };
-            return Ok(symbols.map(mean).collect());
-        }
-        Law::WeightedPool(tables, weights) => {
-            let mean = |symbol| {
-                let chains = tables.iter().zip(weights);
-                let of_chain = |(table, weight): (&TransitionTable, &f64)| {
-                    weight * table.start_probability(&[symbol])
-                };
-                chains.map(of_chain).sum()
+                    .map(|table| table.start_probability(&[symbol]));
+                match weights {
+                    None => starts.sum::<f64>() / tables.len() as f64,
+                    Some(weights) => starts.zip(weights).map(|(p, weight)| weight * p).sum(),
+                }
             };
             return Ok(symbols.map(mean).collect());
         }
@@ -180,6 +172,7 @@ fn first_symbol_law(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::TransitionTable;
     use crate::chain::prior::checks::prior;
 
     #[test]

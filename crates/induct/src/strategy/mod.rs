@@ -3,18 +3,12 @@
 //! A [`Strategy`] gives a distribution over the next symbol at every position: at position i it predicts
 //! x_{i+1} from x_0 … x_i, and looks at nothing later.
 //!
-//! | strategy | knows | file |
-//! |---|---|---|
-//! | uniform | nothing | `uniform` |
-//! | unigram, bigram, … | how often symbols followed a context | `ngram` |
-//! | unigram-and-current | the prior over chains; how often symbols occurred, and which came last | `unigram_and_current` |
-//! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
-//!
 //! What knows the chain itself, the truth, is no strategy: a [`Task`](crate::task::Task) names it. The methods
 //! of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.
 //!
-//! Strategies are listed in the [`REGISTRY`], from which [`named`] makes them. Strategies of other crates
-//! enter a recipe as `record.custom_strategies`.
+//! Every built-in strategy has its own file here, with an [`Entry`] that says what it is; [`named`] makes it. To add
+//! one, write its file and list it in `strategies!` below. Strategies of other crates enter a recipe as
+//! `record.custom_strategies`.
 
 mod bayes;
 mod complex;
@@ -33,14 +27,27 @@ mod unigram_and_current;
 use std::fmt::Debug;
 use std::ops::Range;
 
-pub use bayes::Bayes;
 pub use distributions::{BadAnswer, Distributions, PredictError};
-pub use ngram::Ngram;
-pub use registry::{Entry, REGISTRY, all, counting, is_slow, ladder, ladder_names, named};
+pub use registry::{Entry, all, counting, is_slow, ladder, ladder_names, named};
 pub(crate) use registry::{TRUTH, bytes, check_named, entry};
 pub use scratch::Scratch;
-pub use uniform::Uniform;
-pub use unigram_and_current::UnigramAndCurrent;
+
+/// Lists all built-in strategies in the order in which commands print them.
+macro_rules! strategies {
+    ($( $module:ident::$strategy:ident; )*) => {
+        $( pub use $module::$strategy; )*
+
+        /// Every built-in strategy.
+        pub static REGISTRY: &[&Entry] = &[$( &$module::ENTRY, )*];
+    };
+}
+
+strategies! {
+    uniform::Uniform;
+    ngram::Ngram;
+    unigram_and_current::UnigramAndCurrent;
+    bayes::Bayes;
+}
 
 /// A predictor that needs no training.
 ///

@@ -2,17 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Ngram, Strategy, Uniform, bayes, ngram, uniform, unigram_and_current};
-use crate::chain::{Alpha, Law, PriorSpec, TaskPrior};
+use super::{Ngram, REGISTRY, Strategy, Uniform, ngram, uniform};
+use crate::chain::{Alpha, PriorSpec, TaskPrior};
 use crate::{Invalid, Within};
-
-/// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and list that here.
-pub static REGISTRY: &[&Entry] = &[
-    &uniform::ENTRY,
-    &ngram::ENTRY,
-    &unigram_and_current::ENTRY,
-    &bayes::ENTRY,
-];
 
 /// What the truth is called in columns and files: no strategy has such a name.
 pub(crate) const TRUTH: [&str; 2] = ["truth", "oracle"];
@@ -121,16 +113,9 @@ pub(crate) fn bytes(name: &str, prior: &PriorSpec, task: [usize; 2], threads: us
 /// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies from which phases are
 /// read. The counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
 pub fn ladder(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
-    let states = prior.states();
-    let ones = vec![1.0; states];
-    let alpha = match prior.law() {
-        Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
-        _ => &ones,
-    };
-    let counting =
-        (1..=prior.ngram()).map(|m| -> Arc<dyn Strategy> { Arc::new(Ngram::with_alpha(m, alpha)) });
-    let uniform: Arc<dyn Strategy> = Arc::new(Uniform::new(states));
-    std::iter::once(uniform).chain(counting).collect()
+    let names = ladder_names(prior.ngram()).into_iter();
+    let made = names.map(|name| named(&name, prior).expect("its prior has contexts as long"));
+    made.collect()
 }
 
 /// The names in the [`ladder`] of a task with n = `ngram`.

@@ -22,8 +22,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The given tables (at least one), equally likely before anything is seen.
-    pub fn new(tables: &[TransitionTable], start: Start) -> Self {
+    /// The given tables (at least one) with their weights before anything is seen; equally likely without.
+    pub fn new(tables: &[TransitionTable], weights: Option<&[f64]>, start: Start) -> Self {
         let (states, contexts) = (tables[0].states(), tables[0].contexts());
         let mut probs = Vec::with_capacity(contexts * states * tables.len());
         let mut starts = Vec::with_capacity(contexts * tables.len());
@@ -36,6 +36,10 @@ impl Tables {
                 Start::Uniform {} => 1.0 / contexts as f64,
             }));
         }
+        for starts in starts.chunks_exact_mut(tables.len()) {
+            let weighed = starts.iter_mut().zip(weights.unwrap_or_default());
+            weighed.for_each(|(start, weight)| *start *= weight);
+        }
         Self {
             states,
             order: tables[0].ngram() - 1,
@@ -43,17 +47,6 @@ impl Tables {
             starts,
             count: tables.len(),
         }
-    }
-
-    /// The same tables with weights before anything is seen, one for each.
-    pub fn weighing(mut self, weights: &[f64]) -> Self {
-        for starts in self.starts.chunks_exact_mut(self.count) {
-            starts
-                .iter_mut()
-                .zip(weights)
-                .for_each(|(start, weight)| *start *= weight);
-        }
-        self
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
@@ -264,7 +257,7 @@ mod tests {
             let rows = [vec![stay, 1.0 - stay], vec![1.0, 0.0]];
             TransitionTable::from_rows(2, 2, &rows).unwrap()
         };
-        let tables = Tables::new(&[table(0.25), table(0.75)], Start::default());
+        let tables = Tables::new(&[table(0.25), table(0.75)], None, Start::default());
         let mut out = [0.0; 2];
         // 1 is never followed by 1.
         let effective = tables.predict(&[1, 1, 0], 2..3, &mut Scratch::default(), &mut out);

@@ -6,7 +6,9 @@
 //! | [`Sequence`] | a sequence while a task draws it |
 //! | [`SourceSpec`] | where a recipe's sequences come from |
 //! | [`TaskPrior`] | Markov chains over a prior |
-//! | [`CausalGraph`] | sequences whose symbols depend on the one at their position's parent |
+//!
+//! Every other built-in kind has its own file here. To add one, write its file (settings, check, draw, ladder, tests)
+//! and list it in `tasks!` below.
 
 mod causal_graph;
 mod chains;
@@ -17,15 +19,17 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::settings::{Kind, Settings};
 pub use induct_kernels::tokens::TokenBlock;
+use induct_kernels::with_kind;
 
 use crate::Invalid;
 use crate::chain::{Address, DrawError, Generator, TaskPrior};
 use crate::strategy::{self, Scratch, Strategy};
 
-pub use causal_graph::CausalGraph;
 pub use sequence::Sequence;
-pub use spec::{CustomTask, SourceSpec};
+pub use spec::CustomTask;
 
 /// Where sequences come from, and what is known about them.
 ///
@@ -65,25 +69,40 @@ pub trait Task: Debug + Send + Sync {
         scratch: &mut Scratch,
         block: &mut TokenBlock,
     ) -> Result<(), DrawError> {
-        let mut tokens = vec![0; block.tokens.len()];
-        block.used = (sequences.end - sequences.start) as usize;
-        for (lane, index) in sequences.enumerate() {
-            let rng = &mut address.generator(index);
-            Sequence::draw_from(self, rng, &mut tokens, None, scratch)?;
-            for (row, &symbol) in block.tokens.iter_mut().zip(&tokens) {
-                row[lane] = symbol;
-            }
-        }
-        for row in &mut block.tokens {
-            row[block.used..].fill(0);
-        }
-        Ok(())
+        draw_one_by_one(self, address, sequences, scratch, block, &mut [])
     }
 
     /// The prior over Markov chains that it is, if it is one: some strategies, formulas and pictures need that.
     fn chains(&self) -> Option<&TaskPrior> {
         None
     }
+}
+
+/// Fills a block with sequences, one after the other, and `laws` with those of all their tokens but the first,
+/// [t, k], unless it is empty.
+pub(crate) fn draw_one_by_one(
+    task: &(impl Task + ?Sized),
+    address: Address,
+    sequences: Range<u64>,
+    scratch: &mut Scratch,
+    block: &mut TokenBlock,
+    laws: &mut [Lane],
+) -> Result<(), DrawError> {
+    let (mut own_tokens, mut own_laws) = (vec![0; block.tokens.len()], vec![0.0; laws.len()]);
+    block.used = (sequences.end - sequences.start) as usize;
+    block.tokens.fill([0; LANES]);
+    for (lane, index) in sequences.enumerate() {
+        let (rng, wanted) = (&mut address.generator(index), !own_laws.is_empty());
+        let wanted = wanted.then_some(&mut own_laws[..]);
+        Sequence::draw_from(task, rng, &mut own_tokens, wanted, scratch)?;
+        for (row, &symbol) in block.tokens.iter_mut().zip(&own_tokens) {
+            row[lane] = symbol;
+        }
+        for (law, &p) in laws.iter_mut().zip(&own_laws) {
+            law.0[lane] = p as f32;
+        }
+    }
+    Ok(())
 }
 
 /// What any task can be asked.
@@ -135,4 +154,60 @@ impl dyn Task + '_ {
         self.chains()
             .map_or_else(|| Ok(self.ladder()), strategy::all)
     }
+}
+
+/// Defines the enum of all sources, each by its name in Rust, in recipes, and its settings.
+macro_rules! tasks {
+    ($( $variant:ident = $kind:literal, $module:ident::$settings:ident; )*) => {
+        $( pub use $module::$settings; )*
+
+        with_kind! {
+            /// Where a recipe's sequences come from.
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum SourceSpec {
+                /// Markov chains over the task's prior.
+                Chains {},
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    $variant($settings),
+                )*
+                /// A task from another crate.
+                Custom(CustomTask),
+            }
+        }
+
+        impl SourceSpec {
+            /// All built-in kinds with their settings.
+            pub fn kinds() -> Vec<Kind> {
+                let chains = Kind {
+                    kind: "chains",
+                    meaning: "Markov chains over the task's prior.".to_owned(),
+                    settings: Vec::new(),
+                };
+                vec![chains, $( $settings::kind($kind), )*]
+            }
+
+            /// Its kind, or the name of another program's task.
+            pub fn name(&self) -> &str {
+                match self {
+                    Self::Chains {} => "chains",
+                    $( Self::$variant(_) => $kind, )*
+                    Self::Custom(custom) => &custom.custom.name,
+                }
+            }
+
+            /// Its settings, unless it is chains, whose settings are the task's.
+            fn settings(&self) -> Option<&dyn spec::TaskSettings> {
+                match self {
+                    Self::Chains {} => None,
+                    $( Self::$variant(settings) => Some(settings), )*
+                    Self::Custom(custom) => Some(custom),
+                }
+            }
+        }
+    };
+}
+
+tasks! {
+    CausalGraph = "causal-graph", causal_graph::CausalGraph;
 }

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use induct_kernels::settings::{Kind, Settings};
-use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
-use super::causal_graph::CausalGraph;
-use super::{Sequence, Task};
+use super::{Sequence, SourceSpec, Task};
 use crate::chain::Generator;
 use crate::strategy::{Strategy, TRUTH};
 use crate::{Custom, is_name};
@@ -24,61 +21,6 @@ pub(super) trait TaskSettings {
 
     /// The task of k and t, from settings that have been checked.
     fn task(&self, states: usize, length: usize) -> Result<Arc<dyn Task>, Invalid>;
-}
-
-/// Makes the enum of all kinds of tasks, and everything that is the same for each of them.
-macro_rules! tasks {
-    ($( $variant:ident = $kind:literal, $settings:ty; )*) => {
-        with_kind! {
-            /// Where a recipe's sequences come from.
-            #[derive(Clone, Debug, PartialEq)]
-            pub enum SourceSpec {
-                /// Markov chains over the task's prior.
-                Chains {},
-                $(
-                    #[doc = concat!("`", $kind, "`")]
-                    $variant($settings),
-                )*
-                /// A task from another crate.
-                Custom(CustomTask),
-            }
-        }
-
-        impl SourceSpec {
-            /// All built-in kinds with their settings.
-            pub fn kinds() -> Vec<Kind> {
-                let chains = Kind {
-                    kind: "chains",
-                    meaning: "Markov chains over the task's prior.".to_owned(),
-                    settings: Vec::new(),
-                };
-                vec![chains, $( <$settings>::kind($kind), )*]
-            }
-
-            /// Its kind, or the name of another program's task.
-            pub fn name(&self) -> &str {
-                match self {
-                    Self::Chains {} => "chains",
-                    $( Self::$variant(_) => $kind, )*
-                    Self::Custom(custom) => &custom.custom.name,
-                }
-            }
-
-            /// Its settings, unless it is chains, whose settings are the task's.
-            fn settings(&self) -> Option<&dyn TaskSettings> {
-                match self {
-                    Self::Chains {} => None,
-                    $( Self::$variant(settings) => Some(settings), )*
-                    Self::Custom(custom) => Some(custom),
-                }
-            }
-        }
-    };
-}
-
-// One line per kind: its name in Rust and in recipes, and its settings.
-tasks! {
-    CausalGraph = "causal-graph", CausalGraph;
 }
 
 impl Default for SourceSpec {
@@ -155,7 +97,7 @@ impl SourceSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Text", into = "Text")]
 pub struct CustomTask {
-    custom: Custom<dyn Task>,
+    pub(super) custom: Custom<dyn Task>,
     ladder: Vec<String>,
 }
 

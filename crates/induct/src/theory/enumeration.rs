@@ -137,7 +137,7 @@ impl Enumeration {
 }
 
 /// f_{p,i} = Σ_{q≤p} 1{x_q = i} Σ_{s≤q} v_{q−s} W_k[x_p, x_s], `[k]`.
-fn logits(x: &[usize], p: usize, weights: &Weights) -> Vec<f64> {
+pub(super) fn logits(x: &[usize], p: usize, weights: &Weights) -> Vec<f64> {
     let k = weights.states();
     let mut f = vec![0.0; k];
     for q in 0..=p {

@@ -11,6 +11,7 @@
 //! symbol attains the bound.
 
 use super::coupling::Weights;
+use super::enumeration::logits;
 
 /// Bounds on the smallest margin for which the loss is linear.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,10 +45,15 @@ pub fn margin_needed(weights: &Weights) -> MarginBounds {
     let mut necessary = 0.0_f64;
     for m in 0..k {
         for other in 0..k {
-            let sequence: Vec<u8> = (0..t)
-                .map(|q| if (t - 1 - q) % 2 == 0 { m } else { other } as u8)
-                .collect();
-            let logits = last_logits(weights, &sequence);
+            let symbol = |q: usize| {
+                if (t - 1 - q).is_multiple_of(2) {
+                    m
+                } else {
+                    other
+                }
+            };
+            let sequence: Vec<usize> = (0..t).map(symbol).collect();
+            let logits = logits(&sequence, t - 1, weights);
             let (least, most) = logits.iter().fold((f64::MAX, f64::MIN), |(low, high), &f| {
                 (low.min(f), high.max(f))
             });
@@ -58,17 +64,4 @@ pub fn margin_needed(weights: &Weights) -> MarginBounds {
         necessary,
         sufficient: largest * spread,
     }
-}
-
-/// f at the last position, `[k]`.
-fn last_logits(weights: &Weights, sequence: &[u8]) -> Vec<f64> {
-    let k = weights.states();
-    let row = &weights.w_k[sequence[sequence.len() - 1] as usize * k..][..k];
-    let mut logits = vec![0.0; k];
-    for (q, &symbol) in sequence.iter().enumerate() {
-        for (s, &found) in sequence[..=q].iter().enumerate() {
-            logits[symbol as usize] += weights.v[q - s] * row[found as usize];
-        }
-    }
-    logits
 }

@@ -120,14 +120,11 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
         Law::Symmetric { epsilon } => Ok(diagonal(epsilon, degree)),
         Law::DoublyStochastic if two => Ok(diagonal(0.5, degree)),
         Law::Iid(rows) if two && uniform(rows) => Ok(independent(degree)),
-        Law::Pool(tables) => {
-            let share = 1.0 / tables.len() as f64;
-            Ok(tables.iter().map(|table| of_table(table, share)).collect())
-        }
-        Law::WeightedPool(tables, weights) => {
-            let chains = tables.iter().zip(weights);
-            Ok(chains
-                .map(|(table, &share)| of_table(table, share))
+        Law::Pool(tables, weights) => {
+            let share = |index: usize| weights.map_or(1.0 / tables.len() as f64, |w| w[index]);
+            let tables = tables.iter().enumerate();
+            Ok(tables
+                .map(|(index, table)| of_table(table, share(index)))
                 .collect())
         }
         Law::Mixture(parts) => {

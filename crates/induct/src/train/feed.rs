@@ -1,7 +1,5 @@
 //! The batches that a model learns from: each step has an address, and draws its sequences from there.
 
-use std::ops::Range;
-
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::model::dropout::DropoutKeys;
 use induct_kernels::scratch::ScratchPool;
@@ -13,7 +11,7 @@ use crate::chain::{Address, DrawError, Purpose, Sampler, TransitionTable, addres
 use crate::model::Model;
 use crate::recipe::{Labels, Recipe, Stages};
 use crate::strategy::Scratch;
-use crate::task::Task;
+use crate::task::{Task, draw_one_by_one};
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {
@@ -185,36 +183,11 @@ impl<'a> BatchDraw<'a> {
         let first = index * LANES;
         let sequences = first as u64..(first + LANES).min(self.size) as u64;
         self.scratch.with(Scratch::default, |scratch| {
-            if laws.is_empty() {
-                return self
-                    .task
-                    .draw_block(self.address, sequences, scratch, block);
+            let (task, address) = (self.task, self.address);
+            match laws.is_empty() {
+                true => task.draw_block(address, sequences, scratch, block),
+                false => draw_one_by_one(task, address, sequences, scratch, block, laws),
             }
-            self.block_with_laws(sequences, scratch, block, laws)
         })
-    }
-
-    /// The same, one sequence after the other, each with its laws.
-    fn block_with_laws(
-        &self,
-        sequences: Range<u64>,
-        scratch: &mut Scratch,
-        block: &mut TokenBlock,
-        laws: &mut [Lane],
-    ) -> Result<(), DrawError> {
-        let (mut own_tokens, mut own_laws) = (vec![0; block.tokens.len()], vec![0.0; laws.len()]);
-        block.used = (sequences.end - sequences.start) as usize;
-        block.tokens.fill([0; LANES]);
-        for (lane, index) in sequences.enumerate() {
-            let (tokens, probabilities) = (&mut own_tokens, Some(&mut own_laws[..]));
-            (self.task).sequence(self.address, index, tokens, probabilities, scratch)?;
-            for (row, &symbol) in block.tokens.iter_mut().zip(&own_tokens) {
-                row[lane] = symbol;
-            }
-            for (law, &p) in laws.iter_mut().zip(&own_laws) {
-                law.0[lane] = p as f32;
-            }
-        }
-        Ok(())
     }
 }

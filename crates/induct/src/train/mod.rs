@@ -7,9 +7,7 @@ mod objective;
 mod trainer;
 mod weights;
 
-pub use crate::optimizer::{
-    AdamW, Decay, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
-};
+pub use crate::optimizer::*;
 pub use feed::{Sample, batch_address, batch_dropout_keys, dropout_keys, samples};
 pub use induct_kernels::loss::Loss;
 pub use many::many;

@@ -1,4 +1,4 @@
-"""What recipes can say of models, blocks and sources, as the engine declares it."""
+"""What recipes can say of models, blocks, sources, priors and optimisers, as the engine declares it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Setting:
     choices: dict[str, str]
     """The words that it takes, each with its meaning; empty if it takes something else."""
     default: str | None
-    """Its default as TOML; ``None`` if something else decides while it is unset."""
+    """Its default as TOML; ``None`` if it has to be set, or something else decides while it is unset."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,14 @@ class Schema:
     """Of an entry of ``model.blocks``."""
     source: tuple[Kind, ...]
     """Of ``task.source``."""
+    prior: tuple[Kind, ...]
+    """Of ``task.prior``."""
+    optimizer: tuple[Kind, ...]
+    """Of ``train.optimizer``."""
 
 
 def schema() -> Schema:
-    """Every kind of model, block and source with its settings: ``induct.schema().block[0].settings``."""
+    """Every kind of model, block, source, prior and optimiser with its settings: ``induct.schema().block[0].settings``."""
     found = json.loads(_induct.schema_json())
     return Schema(**{what: tuple(_kind(kind) for kind in kinds) for what, kinds in found.items()})
 

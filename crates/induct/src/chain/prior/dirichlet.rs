@@ -1,78 +1,50 @@
-//! `dirichlet`: every context's row is an independent Dirichlet draw. `iid`: one draw, shared by all rows.
+//! `dirichlet`: every context's row is an independent Dirichlet draw.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Alpha, Draft, Law, Prior, Rows};
 use crate::Invalid;
 use crate::chain::Generator;
 
-/// Every context's row is an independent Dirichlet draw.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dirichlet {
-    /// Concentration.
-    #[serde(default)]
-    pub alpha: Alpha,
+settings! {
+    /// Every context's row is an independent Dirichlet draw.
+    pub struct Dirichlet {
+        /// Concentration: one number, or one per state.
+        pub alpha: Alpha = Alpha::default(),
+    }
 }
 
-/// One Dirichlet draw, shared by all rows: symbols are independent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Iid {
-    /// Concentration.
-    #[serde(default)]
-    pub alpha: Alpha,
+impl PriorSettings for Dirichlet {
+    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+        self.alpha.resolve(states).map(|_| ())
+    }
+
+    fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        Ok(Arc::new(IndependentRows(Rows::new(&self.alpha, states)?)))
+    }
 }
-
-macro_rules! settings {
-    ($kind:ident, $shared:literal) => {
-        impl Settings for $kind {
-            fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
-                self.alpha.resolve(states).map(|_| ())
-            }
-
-            fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
-                let rows = Rows::new(&self.alpha, states)?;
-                let shared = $shared;
-                Ok(Arc::new(DirichletRows { rows, shared }))
-            }
-        }
-    };
-}
-
-settings!(Dirichlet, false);
-settings!(Iid, true);
 
 #[derive(Debug)]
-struct DirichletRows {
-    rows: Rows,
-    /// Whether all contexts have the same row.
-    shared: bool,
-}
+struct IndependentRows(Rows);
 
-impl Prior for DirichletRows {
+impl Prior for IndependentRows {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        let drawn = if self.shared { 1 } else { table.contexts() };
-        for context in 0..drawn {
-            self.rows.draw(rng, table.row_mut(context));
+        for context in 0..table.contexts() {
+            self.0.draw(rng, table.row_mut(context));
         }
-        table.repeat_first_rows(drawn);
     }
 
     fn law(&self) -> Law<'_> {
-        match self.shared {
-            true => Law::Iid(&self.rows),
-            false => Law::Dirichlet(&self.rows),
-        }
+        Law::Dirichlet(&self.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, prior};
+    use super::super::checks::{assert_mean, assert_stable, draws, prior};
 
     #[test]
     fn dirichlet_rows_have_the_moments_of_the_dirichlet() {
@@ -97,12 +69,40 @@ mod tests {
     }
 
     #[test]
-    fn iid_rows_are_equal() {
-        for ngram in [2, 3] {
-            for table in draws(&prior("'iid'", 3, ngram), 20) {
-                let first = table.row(0).to_vec();
-                assert!(table.rows().all(|row| row == first));
-            }
+    fn draws_keep_their_values() {
+        for (settings, sizes, first, tokens) in [
+            (
+                "'dirichlet'",
+                [2, 2],
+                0.5641730126982372,
+                "110010111001100010000101",
+            ),
+            (
+                "'dirichlet'",
+                [3, 3],
+                0.34371404514605775,
+                "202110211110022020111001",
+            ),
+            (
+                "'dirichlet', alpha = 0.001",
+                [3, 2],
+                1.804851387845415e-35,
+                "111111111111111111111111",
+            ),
+            (
+                "'dirichlet', alpha = 20.0",
+                [10, 2],
+                0.10954846327867385,
+                "012762208545958144661389",
+            ),
+            (
+                "'dirichlet', alpha = [0.5, 1.0, 4.0]",
+                [3, 2],
+                0.18657925544048098,
+                "222222221222222022020222",
+            ),
+        ] {
+            assert_stable(settings, sizes, first, tokens);
         }
     }
 }

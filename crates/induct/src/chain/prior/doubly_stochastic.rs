@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
 use super::birkhoff;
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Draft, Law, Prior};
 use crate::Invalid;
 use crate::chain::Generator;
 
-/// Uniform over tables whose columns sum to one as well.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DoublyStochastic {}
+settings! {
+    /// Uniform over tables whose columns sum to one as well.
+    pub struct DoublyStochastic {}
+}
 
-impl Settings for DoublyStochastic {
+impl PriorSettings for DoublyStochastic {
     fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
         Ok(Arc::new(self.clone()))
     }
@@ -37,7 +37,7 @@ impl Prior for DoublyStochastic {
 #[cfg(test)]
 mod tests {
     use super::super::super::table::context_index;
-    use super::super::checks::{draws, prior};
+    use super::super::checks::{assert_stable, draws, prior};
 
     #[test]
     fn doubly_stochastic_columns_sum_to_one() {
@@ -63,6 +63,38 @@ mod tests {
                     .collect();
                 assert!(rows.iter().all(|row| *row == rows[0]));
             }
+        }
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        for (settings, sizes, first, tokens) in [
+            (
+                "'doubly-stochastic'",
+                [2, 2],
+                0.5641730126982372,
+                "010011001111110111001100",
+            ),
+            (
+                "'doubly-stochastic'",
+                [4, 2],
+                0.15955187503688667,
+                "320221100022330330233211",
+            ),
+            (
+                "'doubly-stochastic'",
+                [9, 2],
+                0.07164750489552299,
+                "756640246468184021844641",
+            ),
+            (
+                "'doubly-stochastic'",
+                [3, 3],
+                0.5060088454411458,
+                "222100222110011110222222",
+            ),
+        ] {
+            assert_stable(settings, sizes, first, tokens);
         }
     }
 }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
 use super::super::table::TransitionTable;
 use super::Prior;
 use super::pool::TablePool;
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use crate::Invalid;
 
-/// The same chain for every sequence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fixed {
-    /// Its rows, one per context.
-    pub table: Vec<Vec<f64>>,
+settings! {
+    /// The same chain for every sequence.
+    pub struct Fixed {
+        /// Its rows, one per context; they have to be set.
+        pub table: Vec<Vec<f64>>,
+    }
 }
 
 impl Fixed {
@@ -24,7 +24,7 @@ impl Fixed {
     }
 }
 
-impl Settings for Fixed {
+impl PriorSettings for Fixed {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         self.table(states, ngram).map(|_| ())
     }
@@ -32,6 +32,22 @@ impl Settings for Fixed {
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         // A pool of one.
         let tables = vec![self.table(states, ngram)?];
-        Ok(Arc::new(TablePool { tables }))
+        Ok(Arc::new(TablePool::new(tables, None)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::assert_stable;
+
+    #[test]
+    fn draws_keep_their_values() {
+        let tokens = "010100100101010101010010";
+        assert_stable(
+            "'fixed', table = [[0.25, 0.75], [1.0, 0.0]]",
+            [2, 2],
+            0.25,
+            tokens,
+        );
     }
 }

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
-use super::spec::{Settings, two_states};
+use super::spec::{PriorSettings, two_states};
 use super::{Draft, Prior};
 use crate::chain::{Generator, open_interval, open_unit};
 use crate::{Invalid, require};
 
-/// Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1), as in the
-/// paper's appendix on interpolated distributions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interpolated {
-    /// From 0 to 1.
-    pub p: f64,
+settings! {
+    /// Two states, from nearly independent symbols to no unigram signal, as in the paper's appendix on interpolated
+    /// distributions.
+    pub struct Interpolated {
+        /// How far, from 0 to 1; it has to be set.
+        pub p: f64,
+    }
 }
 
-impl Settings for Interpolated {
+impl PriorSettings for Interpolated {
     fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
         two_states("interpolated", states)?;
         require(
@@ -49,7 +49,7 @@ impl Prior for Interpolated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, prior};
+    use super::super::checks::{assert_mean, assert_stable, draws, prior};
 
     #[test]
     fn interpolation_runs_from_equal_rows_to_no_unigram_signal() {
@@ -68,5 +68,31 @@ mod tests {
         // The two rows play symmetric roles.
         let tables = draws(&interpolated(0.3), 8_000);
         assert_mean(&tables, 0.0, |table| table.row(0)[0] - table.row(1)[0]);
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        for (settings, sizes, first, tokens) in [
+            (
+                "'interpolated', p = 0.0",
+                [2, 2],
+                0.8433618603592681,
+                "000100001000001000000001",
+            ),
+            (
+                "'interpolated', p = 0.7",
+                [2, 2],
+                0.388765068483387,
+                "001100101010011000100001",
+            ),
+            (
+                "'interpolated', p = 1.0",
+                [2, 2],
+                0.19393787196515216,
+                "001101011010011000100101",
+            ),
+        ] {
+            assert_stable(settings, sizes, first, tokens);
+        }
     }
 }

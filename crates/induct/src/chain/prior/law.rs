@@ -21,10 +21,8 @@ pub enum Law<'a> {
         /// Half the width.
         epsilon: f64,
     },
-    /// One of these, with equal probability.
-    Pool(&'a [TransitionTable]),
-    /// One of these, each with its weight; weights sum to one.
-    WeightedPool(&'a [TransitionTable], &'a [f64]),
+    /// One of these, each with its weight, and with equal probability if there are none; weights sum to one.
+    Pool(&'a [TransitionTable], Option<&'a [f64]>),
     /// Components with cumulative weights, the last of them one.
     Mixture(&'a [(f64, TaskPrior)]),
 }
@@ -54,24 +52,19 @@ impl Law<'_> {
                 format!("{self:?} with {states} states"),
                 "a law over tables of 2 states, with a task of 2 states".to_owned(),
             ),
-            Law::Pool(tables) => (
-                !tables.is_empty() && tables.iter().all(|t| of_task(t.states(), t.ngram())),
-                format!("a pool of {} tables", tables.len()),
-                format!("one table or more, all with {states} states and n = {ngram}"),
-            ),
-            Law::WeightedPool(tables, weights) => {
+            Law::Pool(tables, weights) => {
                 let fit = tables.iter().all(|t| of_task(t.states(), t.ngram()));
-                let sum: f64 = weights.iter().sum();
-                let weighted = weights.iter().all(|&w| w >= 0.0) && (sum - 1.0).abs() < 1e-9;
+                let sum = weights.map_or(1.0, |weights| weights.iter().sum::<f64>());
+                let weighed = |weights: &[f64]| {
+                    weights.len() == tables.len() && weights.iter().all(|&w| w >= 0.0)
+                };
+                let count = tables.len();
                 (
-                    fit && weighted && tables.len() == weights.len(),
+                    count > 0 && fit && weights.is_none_or(weighed) && (sum - 1.0).abs() < 1e-9,
+                    format!("a pool of {count} tables with weights of sum {sum}"),
                     format!(
-                        "a pool of {} tables with {} weights of sum {sum}",
-                        tables.len(),
-                        weights.len()
-                    ),
-                    format!(
-                        "tables with {states} states and n = {ngram}, and as many weights, which sum to 1"
+                        "one table or more, all with {states} states and n = {ngram}, and as many weights, which \
+                         sum to 1, or none"
                     ),
                 )
             }
@@ -110,17 +103,11 @@ mod tests {
             (Law::Unknown, true),
             (Law::Dirichlet(&rows), true),
             (Law::Symmetric { epsilon: 0.1 }, false),
-            (Law::Pool(&[]), false),
-            (Law::Pool(std::slice::from_ref(&table)), true),
-            (
-                Law::WeightedPool(std::slice::from_ref(&table), &[1.0]),
-                true,
-            ),
-            (
-                Law::WeightedPool(std::slice::from_ref(&table), &[0.5]),
-                false,
-            ),
-            (Law::WeightedPool(&[], &[1.0]), false),
+            (Law::Pool(&[], None), false),
+            (Law::Pool(std::slice::from_ref(&table), None), true),
+            (Law::Pool(std::slice::from_ref(&table), Some(&[1.0])), true),
+            (Law::Pool(std::slice::from_ref(&table), Some(&[0.5])), false),
+            (Law::Pool(&[], Some(&[1.0])), false),
             (Law::Mixture(&rising), true),
             (Law::Mixture(&rising[..1]), false),
             (Law::Mixture(&falling), false),
@@ -130,7 +117,7 @@ mod tests {
         }
         for law in [
             Law::Iid(&rows),
-            Law::Pool(std::slice::from_ref(&table)),
+            Law::Pool(std::slice::from_ref(&table), None),
             Law::Mixture(&rising),
         ] {
             assert_eq!(law.check(2, 2).unwrap_err().field, "law", "{law:?}");

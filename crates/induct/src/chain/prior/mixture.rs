@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use induct_kernels::settings;
 use serde::{Deserialize, Serialize};
 
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
-use crate::Custom;
 use crate::chain::{Generator, open_unit};
 use crate::{Invalid, Within, require};
 
-/// One of several priors, chosen by weight for each sequence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mixture {
-    /// The priors and their weights.
-    pub parts: Vec<MixturePart>,
+settings! {
+    /// One of several priors, chosen by weight for each sequence.
+    pub struct Mixture {
+        /// The priors and their weights, `[{ weight, prior }, …]`; they have to be set.
+        pub parts: Vec<MixturePart>,
+    }
 }
 
 /// One component of a mixture.
@@ -28,38 +28,25 @@ pub struct MixturePart {
     pub prior: PriorSpec,
 }
 
-impl Mixture {
-    /// The parts, each with its path.
-    fn places(&self) -> impl Iterator<Item = (String, &MixturePart)> {
-        let parts = self.parts.iter().enumerate();
-        parts.map(|(index, part)| (format!("parts[{index}]"), part))
-    }
-}
-
-impl Settings for Mixture {
-    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+impl PriorSettings for Mixture {
+    fn check(&self, _: usize, _: usize) -> Result<(), Invalid> {
         require(!self.parts.is_empty(), "parts", "[]", "at least one part")?;
-        for (place, part) in self.places() {
+        self.parts.iter().enumerate().try_for_each(|(index, part)| {
             require(
                 part.weight > 0.0 && part.weight <= 1e100,
-                &format!("{place}.weight"),
+                &format!("parts[{index}].weight"),
                 part.weight,
                 "a number above 0 (at most 1e100)",
-            )?;
-            let checked = part.prior.settings().check(states, ngram);
-            checked.within("prior").within(&place)?;
-        }
-        Ok(())
+            )
+        })
     }
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         let total: f64 = self.parts.iter().map(|part| part.weight).sum();
         let mut cumulative = 0.0;
         let mut parts = Vec::with_capacity(self.parts.len());
-        for (place, part) in self.places() {
-            let prior = TaskPrior::prepare(&part.prior, states, ngram)
-                .within("prior")
-                .within(&place)?;
+        for ((place, prior), part) in PriorSettings::parts(self).into_iter().zip(&self.parts) {
+            let prior = TaskPrior::prepare(prior, states, ngram).within(&place)?;
             cumulative += part.weight / total;
             parts.push((cumulative, prior));
         }
@@ -68,21 +55,16 @@ impl Settings for Mixture {
         Ok(Arc::new(Weighted { parts }))
     }
 
-    fn pooled(&self) -> f64 {
-        let parts = self.parts.iter();
-        parts.map(|part| part.prior.settings().pooled()).sum()
+    fn parts(&self) -> Vec<(String, &PriorSpec)> {
+        let parts = self.parts.iter().enumerate();
+        let place = |index: usize| format!("parts[{index}].prior");
+        parts
+            .map(|(index, part)| (place(index), &part.prior))
+            .collect()
     }
 
-    fn check_code(&self) -> Result<(), Invalid> {
-        self.places().try_for_each(|(place, part)| {
-            let checked = part.prior.settings().check_code();
-            checked.within("prior").within(&place)
-        })
-    }
-
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        let parts = self.parts.iter_mut();
-        parts.flat_map(|part| part.prior.customs_mut()).collect()
+    fn parts_mut(&mut self) -> Vec<&mut PriorSpec> {
+        self.parts.iter_mut().map(|part| &mut part.prior).collect()
     }
 }
 
@@ -110,7 +92,7 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, prior};
+    use super::super::checks::{assert_mean, assert_stable, draws, prior};
 
     #[test]
     fn a_mixture_respects_its_weights() {
@@ -121,5 +103,16 @@ mod tests {
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        let parts = "{ weight = 1.0, prior = 'iid' }, \
+                     { weight = 3.0, prior = { kind = 'dirichlet', alpha = 0.3 } }";
+        let (settings, tokens) = (
+            format!("'mixture', parts = [{parts}]"),
+            "121212121212102102021202",
+        );
+        assert_stable(&settings, [3, 2], 0.000906585664060404, tokens);
     }
 }

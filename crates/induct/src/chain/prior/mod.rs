@@ -6,8 +6,8 @@
 //! | [`PriorSpec`] | a prior as a recipe writes it: a `kind` with its settings |
 //! | [`TaskPrior`] | a prior that fits its task's k and n, ready to draw |
 //!
-//! Every built-in kind has its own file here. To add one, write its file (settings, check, draw, tests) and
-//! add it to the list in `spec`.
+//! Every built-in kind has its own file here. To add one, write its file (settings, check, draw, tests) and list it
+//! in `priors!` below.
 
 mod birkhoff;
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod dirichlet;
 mod doubly_stochastic;
 mod draft;
 mod fixed;
+mod iid;
 mod interpolated;
 mod law;
 mod mixture;
@@ -28,24 +29,21 @@ mod task;
 use std::fmt::Debug;
 
 pub(crate) use birkhoff::rectangle_move;
-pub use dirichlet::{Dirichlet, Iid};
-pub use doubly_stochastic::DoublyStochastic;
 pub(crate) use draft::ROW_TOLERANCE;
 pub use draft::{Draft, DrawError};
-pub use fixed::Fixed;
-pub use interpolated::Interpolated;
 pub use law::Law;
 pub(crate) use law::weighted;
-pub use mixture::{Mixture, MixturePart};
-pub use pool::{MAX_POOL, Pool, PoolWeights};
+pub use mixture::MixturePart;
+pub use pool::{MAX_POOL, PoolWeights};
 pub use rows::{Alpha, Rows};
-pub use spec::PriorSpec;
-pub use symmetric::Symmetric;
 pub use task::TaskPrior;
 pub(crate) use task::check_task;
 
-use crate::Invalid;
+use induct_kernels::settings::{Kind, Settings};
+use induct_kernels::with_kind;
+
 use crate::chain::Generator;
+use crate::{Custom, Invalid};
 
 /// A prior over chains: a way to draw transition tables.
 ///
@@ -74,4 +72,78 @@ pub trait Prior: Debug + Send + Sync {
     fn law(&self) -> Law<'_> {
         Law::Unknown
     }
+}
+
+/// Defines the enum of all priors, each by its name in Rust, in recipes, and its settings.
+macro_rules! priors {
+    ($( $variant:ident = $kind:literal, $module:ident::$settings:ident; )*) => {
+        $( pub use $module::$settings; )*
+
+        with_kind! {
+            /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
+            ///
+            /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
+            /// n > 2 their tables depend only on the last symbol of a context.
+            ///
+            /// ```
+            /// use induct::chain::PriorSpec;
+            /// use induct::chain::prior::{Dirichlet, Pool, PoolWeights};
+            /// use induct::recipe::Recipe;
+            ///
+            /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
+            /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
+            /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
+            /// let weights = PoolWeights::default();
+            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, weights, of }));
+            /// # Ok::<(), induct::recipe::RecipeError>(())
+            /// ```
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum PriorSpec {
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    $variant($settings),
+                )*
+                /// A prior from another crate: its name, and its settings.
+                Custom(Custom<dyn Prior>),
+            }
+        }
+
+        impl PriorSpec {
+            /// All built-in kinds with their settings.
+            pub fn kinds() -> Vec<Kind> {
+                vec![$( $settings::kind($kind), )*]
+            }
+
+            fn settings(&self) -> &dyn spec::PriorSettings {
+                match self {
+                    $( Self::$variant(settings) => settings, )*
+                    Self::Custom(custom) => custom,
+                }
+            }
+
+            fn settings_mut(&mut self) -> &mut dyn spec::PriorSettings {
+                match self {
+                    $( Self::$variant(settings) => settings, )*
+                    Self::Custom(custom) => custom,
+                }
+            }
+        }
+
+        $( impl From<$settings> for PriorSpec {
+            fn from(settings: $settings) -> Self {
+                Self::$variant(settings)
+            }
+        } )*
+    };
+}
+
+priors! {
+    Dirichlet = "dirichlet", dirichlet::Dirichlet;
+    Iid = "iid", iid::Iid;
+    DoublyStochastic = "doubly-stochastic", doubly_stochastic::DoublyStochastic;
+    Interpolated = "interpolated", interpolated::Interpolated;
+    Symmetric = "symmetric", symmetric::Symmetric;
+    Fixed = "fixed", fixed::Fixed;
+    Pool = "pool", pool::Pool;
+    Mixture = "mixture", mixture::Mixture;
 }

@@ -2,30 +2,28 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings::Value;
+use induct_kernels::{settings, with_kind};
 
 use super::super::table::TransitionTable;
-use super::spec::Settings;
+use super::spec::PriorSettings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
-use crate::Custom;
 use crate::chain::{Generator, Purpose, address, open_unit};
 use crate::{Invalid, Within, require};
-use induct_kernels::with_kind;
 
-/// A fixed number of chains, drawn once from another prior and then reused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pool {
-    /// Number of chains.
-    pub size: usize,
-    /// Seed of the draw: part of the prior, so that training and test sets share the chains.
-    #[serde(default)]
-    pub seed: u64,
-    /// How likely each of them is.
-    #[serde(default, skip_serializing_if = "PoolWeights::is_usual")]
-    pub weights: PoolWeights,
-    /// Where the chains come from.
-    pub of: Box<PriorSpec>,
+settings! {
+    /// A fixed number of chains, drawn once from another prior and then reused.
+    pub struct Pool {
+        /// Number of chains; it has to be set.
+        pub size: usize,
+        /// Seed of the draw: part of the prior, so that training and test sets share the chains.
+        pub seed: u64 = 0,
+        /// How likely each of them is.
+        #[when(|own| own.weights != PoolWeights::default())]
+        pub weights: PoolWeights = PoolWeights::default(),
+        /// The prior that they are drawn from; it has to be set.
+        pub of: Box<PriorSpec>,
+    }
 }
 
 with_kind! {
@@ -55,11 +53,15 @@ impl Default for PoolWeights {
     }
 }
 
-impl PoolWeights {
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
+impl Value for PoolWeights {
+    fn text(&self) -> Option<String> {
+        (*self == Self::default()).then(|| "\"uniform\"".to_owned())
     }
+}
 
+impl Value for Box<PriorSpec> {}
+
+impl PoolWeights {
     fn check(self) -> Result<(), Invalid> {
         let PoolWeights::Zipf { exponent } = self else {
             return Ok(());
@@ -96,17 +98,15 @@ impl PoolWeights {
 /// The largest pool.
 pub const MAX_POOL: usize = 1 << 20;
 
-impl Settings for Pool {
-    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+impl PriorSettings for Pool {
+    fn check(&self, _: usize, _: usize) -> Result<(), Invalid> {
         require(
             (1..=MAX_POOL).contains(&self.size),
             "size",
             self.size,
             &format!("a number of chains from 1 to {MAX_POOL}"),
         )?;
-        self.weights.check().within("weights")?;
-        let of = self.of.settings().check(states, ngram);
-        of.within("of")
+        self.weights.check().within("weights")
     }
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
@@ -114,83 +114,69 @@ impl Settings for Pool {
         let address = address(Purpose::Pool, self.seed, 0);
         let tables = source.draw_many(self.size, address);
         let tables = tables.map_err(Invalid::from).at("of")?;
-        Ok(match self.weights.weights(self.size, self.seed) {
-            None => Arc::new(TablePool { tables }),
-            Some(weights) => Arc::new(WeightedPool::new(tables, weights)),
-        })
+        let weights = self.weights.weights(self.size, self.seed);
+        Ok(Arc::new(TablePool::new(tables, weights)))
     }
 
     fn pooled(&self) -> f64 {
-        self.size.min(MAX_POOL) as f64 + self.of.settings().pooled()
+        self.size.min(MAX_POOL) as f64
     }
 
-    fn check_code(&self) -> Result<(), Invalid> {
-        let of = self.of.settings().check_code();
-        of.within("of")
+    fn parts(&self) -> Vec<(String, &PriorSpec)> {
+        vec![("of".to_owned(), &self.of)]
     }
 
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        self.of.customs_mut()
+    fn parts_mut(&mut self) -> Vec<&mut PriorSpec> {
+        vec![&mut self.of]
     }
 }
 
-/// Tables that already exist, at least one, all equally likely.
+/// Tables that already exist, at least one.
 #[derive(Debug)]
 pub(super) struct TablePool {
-    pub tables: Vec<TransitionTable>,
-}
-
-impl Prior for TablePool {
-    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        let chosen = (open_unit(rng) * self.tables.len() as f64) as usize;
-        table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
-    }
-
-    fn law(&self) -> Law<'_> {
-        Law::Pool(&self.tables)
-    }
-}
-
-/// Tables with their weights.
-#[derive(Debug)]
-struct WeightedPool {
     tables: Vec<TransitionTable>,
-    weights: Vec<f64>,
-    /// Sums of the weights up to each.
-    cumulative: Vec<f64>,
+    /// Their weights, if they are not equally likely, and the sums of the weights up to each.
+    weights: Option<[Vec<f64>; 2]>,
 }
 
-impl WeightedPool {
-    fn new(tables: Vec<TransitionTable>, weights: Vec<f64>) -> Self {
-        let mut sum = 0.0;
-        let up_to = |weight: &f64| {
-            sum += weight;
-            sum
+impl TablePool {
+    pub fn new(tables: Vec<TransitionTable>, weights: Option<Vec<f64>>) -> Self {
+        let with_sums = |weights: Vec<f64>| {
+            let mut sum = 0.0;
+            let up_to = |weight: &f64| {
+                sum += weight;
+                sum
+            };
+            let sums = weights.iter().map(up_to).collect();
+            [weights, sums]
         };
         Self {
-            cumulative: weights.iter().map(up_to).collect(),
             tables,
-            weights,
+            weights: weights.map(with_sums),
         }
     }
 }
 
-impl Prior for WeightedPool {
+impl Prior for TablePool {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
         let u = open_unit(rng);
-        let chosen = self.cumulative.partition_point(|&sum| sum <= u);
+        let chosen = match &self.weights {
+            None => (u * self.tables.len() as f64) as usize,
+            Some([_, sums]) => sums.partition_point(|&sum| sum <= u),
+        };
         // Rounding may have left the last sum slightly below one.
         table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
     }
 
     fn law(&self) -> Law<'_> {
-        Law::WeightedPool(&self.tables, &self.weights)
+        let weights = self.weights.as_ref().map(|[weights, _]| &**weights);
+        Law::Pool(&self.tables, weights)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, prior};
+    use super::super::checks::{assert_stable, draws, prior};
     use super::*;
 
     #[test]
@@ -217,11 +203,11 @@ mod tests {
         ] {
             let text = format!("'pool', size = 3, seed = 9, weights = {weights}, of = 'dirichlet'");
             let weighted = prior(&text, 2, 2);
-            let Law::WeightedPool(tables, weights) = weighted.law() else {
+            let Law::Pool(tables, Some(weights)) = weighted.law() else {
                 panic!("{:?}", weighted.law());
             };
             let plain = prior("'pool', size = 3, seed = 9, of = 'dirichlet'", 2, 2);
-            assert!(matches!(plain.law(), Law::Pool(same) if same == tables));
+            assert!(matches!(plain.law(), Law::Pool(same, None) if same == tables));
             let total: f64 = expected.iter().sum();
             for ((table, weight), expected) in tables.iter().zip(weights).zip(&expected) {
                 assert!((weight - expected / total).abs() < 1e-12);
@@ -248,5 +234,16 @@ mod tests {
         // A flat Dirichlet: E Σ w² = 2 / (n + 1).
         let squares: f64 = weights(3).iter().map(|w| w * w).sum();
         assert!((squares * 1000.5 - 1.0).abs() < 0.2, "{squares}");
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        let tokens = "010100210012121202120021";
+        assert_stable(
+            "'pool', size = 5, seed = 3, of = 'dirichlet'",
+            [3, 2],
+            0.43489169279526896,
+            tokens,
+        );
     }
 }

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use induct_kernels::with_kind;
-
 use super::super::table::TransitionTable;
 use super::task::check_task;
-use super::{
-    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
-};
+use super::{Dirichlet, Prior, PriorSpec};
 use crate::Custom;
 use crate::{Invalid, Within, require};
 
 /// The settings of one kind of prior, as a recipe writes them.
-pub(super) trait Settings {
+pub(super) trait PriorSettings {
     /// Checks them against a task with k `states` and n = `ngram`. Draws nothing, so that checking a recipe costs
     /// nothing.
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
@@ -24,85 +20,20 @@ pub(super) trait Settings {
     /// Makes the prior from settings that have been checked.
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid>;
 
-    /// Number of chains in all its pools.
+    /// Number of chains in its pool.
     fn pooled(&self) -> f64 {
         0.0
     }
 
-    /// Checks that it contains no code that only another program has.
-    fn check_code(&self) -> Result<(), Invalid> {
-        Ok(())
-    }
-
-    /// The parts of other programs in it.
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+    /// The priors that it draws from, each with its place.
+    fn parts(&self) -> Vec<(String, &PriorSpec)> {
         Vec::new()
     }
-}
 
-/// Makes the enum of all kinds, and everything that is the same for each of them.
-macro_rules! kinds {
-    ($($kind:ident: $meaning:literal,)*) => {
-        with_kind! {
-            /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
-            ///
-            /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
-            /// n > 2 their tables depend only on the last symbol of a context.
-            ///
-            /// ```
-            /// use induct::chain::PriorSpec;
-            /// use induct::chain::prior::{Dirichlet, Pool, PoolWeights};
-            /// use induct::recipe::Recipe;
-            ///
-            /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
-            /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
-            /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
-            /// let weights = PoolWeights::default();
-            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, weights, of }));
-            /// # Ok::<(), induct::recipe::RecipeError>(())
-            /// ```
-            #[derive(Clone, Debug, PartialEq)]
-            pub enum PriorSpec {
-                $(#[doc = $meaning] $kind($kind),)*
-                /// A prior from another crate: its name, and its settings.
-                Custom(Custom<dyn Prior>),
-            }
-        }
-
-        impl PriorSpec {
-            pub(super) fn settings(&self) -> &dyn Settings {
-                match self {
-                    $(Self::$kind(settings) => settings,)*
-                    Self::Custom(custom) => custom,
-                }
-            }
-
-            pub(super) fn settings_mut(&mut self) -> &mut dyn Settings {
-                match self {
-                    $(Self::$kind(settings) => settings,)*
-                    Self::Custom(custom) => custom,
-                }
-            }
-        }
-
-        $(impl From<$kind> for PriorSpec {
-            fn from(settings: $kind) -> Self {
-                Self::$kind(settings)
-            }
-        })*
-    };
-}
-
-// One line per kind. Its name in recipes is in kebab case.
-kinds! {
-    Dirichlet: "Every context's row is an independent Dirichlet draw.",
-    Iid: "One Dirichlet draw, shared by all rows: symbols are independent.",
-    DoublyStochastic: "Uniform over tables whose columns sum to one as well.",
-    Interpolated: "Two states, between independent symbols (p = 0) and no unigram signal (p = 1).",
-    Symmetric: "Two states that stay put with the same probability a ~ U(½−ε, ½+ε).",
-    Fixed: "The same chain for every sequence.",
-    Pool: "A number of chains drawn once from another prior, then used again and again.",
-    Mixture: "One of several priors, chosen for every sequence by weight.",
+    /// The same, to be completed.
+    fn parts_mut(&mut self) -> Vec<&mut PriorSpec> {
+        Vec::new()
+    }
 }
 
 impl Default for PriorSpec {
@@ -117,7 +48,7 @@ impl From<Custom<dyn Prior>> for PriorSpec {
     }
 }
 
-impl Settings for Custom<dyn Prior> {
+impl PriorSettings for Custom<dyn Prior> {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         self.check_text("-")?;
         match self.part() {
@@ -130,38 +61,49 @@ impl Settings for Custom<dyn Prior> {
     fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
         self.part().cloned()
     }
-
-    fn check_code(&self) -> Result<(), Invalid> {
-        self.part().map(|_| ())
-    }
-
-    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        vec![self]
-    }
 }
 
 impl PriorSpec {
     /// Checks the settings against a task's k and n. Draws nothing, and trusts a prior from another program.
     pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         check_task(states, ngram)?;
-        let checked = self.settings().check(states, ngram);
-        checked.within("prior")
+        let own = &|spec: &Self| spec.settings().check(states, ngram);
+        self.check_all(own).within("prior")
     }
 
     /// Checks that it contains no code that only another program has.
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
-        let checked = self.settings().check_code();
-        checked.within("prior")
+        let own = &|spec: &Self| match spec {
+            Self::Custom(custom) => custom.part().map(|_| ()),
+            _ => Ok(()),
+        };
+        self.check_all(own).within("prior")
+    }
+
+    /// Checks it, then the priors that it draws from.
+    fn check_all(&self, check: &dyn Fn(&Self) -> Result<(), Invalid>) -> Result<(), Invalid> {
+        check(self)?;
+        let mut parts = self.settings().parts().into_iter();
+        parts.try_for_each(|(place, part)| part.check_all(check).within(&place))
     }
 
     /// The priors of other programs in it: itself, or parts of pools and mixtures.
     pub fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
-        self.settings_mut().customs_mut()
+        match self {
+            Self::Custom(custom) => vec![custom],
+            _ => {
+                let parts = self.settings_mut().parts_mut().into_iter();
+                parts.flat_map(Self::customs_mut).collect()
+            }
+        }
     }
 
     /// Memory for the chains of all its pools together, in bytes. They are drawn when the prior is made.
     pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
-        self.settings().pooled() * TransitionTable::bytes(states, ngram)
+        let own = self.settings().pooled() * TransitionTable::bytes(states, ngram);
+        let parts = self.settings().parts().into_iter();
+        let of_parts: f64 = parts.map(|(_, part)| part.pool_bytes(states, ngram)).sum();
+        own + of_parts
     }
 }
 

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
-use super::spec::{Settings, two_states};
+use super::spec::{PriorSettings, two_states};
 use super::{Draft, Law, Prior};
 use crate::chain::{Generator, open_interval};
 use crate::{Invalid, require};
 
-/// Two states that stay put with the same probability a ~ U(½−ε, ½+ε).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Symmetric {
-    /// Half the width of the interval, above 0 and at most ½.
-    pub epsilon: f64,
+settings! {
+    /// Two states that stay put with the same probability a ~ U(½−ε, ½+ε).
+    pub struct Symmetric {
+        /// Half the width of the interval, above 0 and at most ½; it has to be set.
+        pub epsilon: f64,
+    }
 }
 
-impl Settings for Symmetric {
+impl PriorSettings for Symmetric {
     fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
         two_states("symmetric", states)?;
         require(
@@ -51,7 +51,7 @@ impl Prior for Symmetric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, prior};
+    use super::super::checks::{assert_mean, assert_stable, draws, prior, refusal};
 
     #[test]
     fn symmetric_chains_stay_put_with_one_probability() {
@@ -63,5 +63,25 @@ mod tests {
         }
         assert_mean(&tables, 0.5, |table| table.row(0)[0]);
         assert_mean(&tables, 0.04 / 3.0, |table| (table.row(0)[0] - 0.5).powi(2));
+    }
+
+    #[test]
+    fn draws_keep_their_values() {
+        let tokens = "000000110000111101110011";
+        assert_stable(
+            "'symmetric', epsilon = 0.2",
+            [2, 2],
+            0.6298847976788231,
+            tokens,
+        );
+    }
+
+    #[test]
+    fn other_widths_are_refused() {
+        for epsilon in ["0", "0.6", "nan"] {
+            let refused = refusal(&format!("'symmetric', epsilon = {epsilon}"), [2, 2]);
+            assert!(refused.contains("above 0, at most 0.5"), "{refused}");
+        }
+        assert!(refusal("'symmetric', epsilon = 0.1", [3, 2]).contains("2 states"));
     }
 }

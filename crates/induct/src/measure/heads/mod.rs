@@ -1,8 +1,8 @@
 //! What attention heads do: scores of attention patterns.
 //!
 //! Most scores are the attention on a target [`Pattern`], which says which positions a position is expected
-//! to attend to. To add one, write its pattern and its handle beside [`INDUCTION`]'s, and list the handle in
-//! [`REGISTRY`](super::REGISTRY). A score from another crate is an [`AttentionOn`].
+//! to attend to. To add one, write its pattern and its handle beside [`INDUCTION`]'s. A score from another crate is
+//! an [`AttentionOn`].
 
 mod patterns;
 

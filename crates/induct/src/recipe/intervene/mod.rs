@@ -9,6 +9,7 @@ use std::sync::Arc;
 use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
 use crate::Invalid;
 use crate::model::{Instead, Intervention, Model, Place, Site, Target};
 
@@ -29,13 +30,13 @@ with_kind! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             to: Option<String>,
             /// What is there instead.
-            #[serde(default, skip_serializing_if = "is_zero")]
+            #[serde(default, skip_serializing_if = "is_default")]
             with: Ablation,
             /// The part of a pattern that is left out.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             part: Option<Part>,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ with_kind! {
             /// The pattern.
             pattern: PatternSpec,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,7 @@ with_kind! {
             /// Where it comes from.
             with: PatchSpec,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +82,7 @@ with_kind! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             part: Option<Part>,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +93,7 @@ with_kind! {
             /// Which: a tensor (`layers.0.v`), a part of the model (`layers.1`, `unembed`) or a kind (`W_K`).
             group: String,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +106,7 @@ with_kind! {
             /// The rate, which the schedule multiplies as ever.
             lr: f64,
             /// Its first step.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             from: When,
             /// The first step after it; if unset, it stays.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +130,7 @@ with_kind! {
             #[serde(default = "whole", skip_serializing_if = "is_whole")]
             fraction: f64,
             /// When.
-            #[serde(default, skip_serializing_if = "When::is_start")]
+            #[serde(default, skip_serializing_if = "is_default")]
             step: When,
         },
     }
@@ -141,10 +142,6 @@ fn whole() -> f64 {
 
 fn is_whole(fraction: &f64) -> bool {
     *fraction == 1.0
-}
-
-fn is_zero(with: &Ablation) -> bool {
-    *with == Ablation::Zero
 }
 
 /// What an ablation puts in place.

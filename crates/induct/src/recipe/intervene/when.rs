@@ -25,11 +25,6 @@ impl Default for When {
 }
 
 impl When {
-    /// Whether it is the start of the run, which need not be written.
-    pub(crate) fn is_start(&self) -> bool {
-        *self == When::Step(0)
-    }
-
     /// The step, if it is known beforehand.
     pub(crate) fn known(&self) -> Option<u64> {
         match self {
