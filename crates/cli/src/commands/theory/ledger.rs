@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct_studies::paper::ledger::{Entry, Kind, Verdict, counts, ledger};
+use induct_ledger::{Entry, Kind, Verdict, counts, ledger};
 use serde::Serialize;
 
 use crate::chapter_folder;
