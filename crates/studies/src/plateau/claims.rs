@@ -33,19 +33,16 @@ pub const STATISTICS: &[&[Statistic]] = &[&[
     share("head forms", formed),
     experiments("time of the transition", |of| over_free(of, transition)),
     experiments("remaining wait", remaining_wait),
-    experiments(EARLY_QUANTITIES[0].label, |of| {
-        explained(of[0], EARLY_QUANTITIES[0].of)
-    }),
-    experiments(EARLY_QUANTITIES[1].label, |of| {
-        explained(of[0], EARLY_QUANTITIES[1].of)
-    }),
-    experiments(EARLY_QUANTITIES[2].label, |of| {
-        explained(of[0], EARLY_QUANTITIES[2].of)
-    }),
-    experiments(EARLY_QUANTITIES[3].label, |of| {
-        explained(of[0], EARLY_QUANTITIES[3].of)
-    }),
-    experiments(EARLY_QUANTITIES[4].label, |of| {
-        explained(of[0], EARLY_QUANTITIES[4].of)
-    }),
+    early::<0>(),
+    early::<1>(),
+    early::<2>(),
+    early::<3>(),
+    early::<4>(),
 ]];
+
+/// What an early quantity explains, by its number.
+const fn early<const N: usize>() -> Statistic {
+    experiments(EARLY_QUANTITIES[N].label, |of| {
+        explained(of[0], EARLY_QUANTITIES[N].of)
+    })
+}
