@@ -352,20 +352,18 @@ fn a_changed_plan_is_named_and_may_extend_the_sweep() {
 #[test]
 fn usage_errors_in_a_study_are_named_before_anything_is_made() {
     let shell = Shell::new();
-    for (from, to, words) in [
-        ("\"train.batch\"", "\"train.bach\"", "bach"),
-        ("[8, 16]", "[8, 9.5]", "train.batch"),
-        ("seeds = 3", "seeds = 0", "seeds = 0"),
-        ("seeds = 3", "seeds = 1000000000", "6000000000 runs"),
-        (
-            "\"kl_truth\", \"kl_b",
-            "\"kl_thruth\", \"kl_b",
-            "kl_thruth is not recorded",
-        ),
-        ("base = \"main\"", "base = \"mian\"", "mian is not a preset"),
-        ("runs = \"none\"", "runs = \"few\"", "few"),
-        ("runs = \"none\"", "rums = \"none\"", "rums"),
+    for case in [
+        "\"train.batch\" => \"train.bach\" -> bach",
+        "[8, 16] => [8, 9.5] -> train.batch",
+        "seeds = 3 => seeds = 0 -> seeds = 0",
+        "seeds = 3 => seeds = 1000000000 -> 6000000000 runs",
+        "final = [\"kl_truth\" => final = [\"kl_thruth\" -> kl_thruth is not recorded",
+        "base = \"main\" => base = \"mian\" -> mian is not a preset",
+        "runs = \"none\" => runs = \"few\" -> few",
+        "runs = \"none\" => rums = \"none\" -> rums",
     ] {
+        let (change, words) = case.split_once(" -> ").unwrap();
+        let (from, to) = change.split_once(" => ").unwrap();
         shell.write("study.toml", STUDY.replace(from, to));
         shell.refuses(&format!("sweep plan study.toml --out sweep -> {words}"));
         assert!(!shell.path("sweep").exists());
