@@ -381,21 +381,13 @@ fn figures_of_keys_measures_and_steps() {
     shell.plan("sweep", STUDY);
     shell.refuses("sweep plot sweep -> no result to draw yet");
     shell.work("sweep");
-    for (options, words) in [
-        (
-            "--x train.batch --y train.optimizer.lr --colour kl_truth",
-            "Final loss over train.batch and train.optimizer.lr.",
-        ),
-        (
-            "--x train.optimizer.lr --y final.kl_truth --colour train.batch",
-            "train.batch = 16",
-        ),
-        (
-            "--x step --y kl_truth --colour train.batch --where train.optimizer.lr=1e-2",
-            "over training steps",
-        ),
-        ("", "Final loss"),
+    for case in [
+        "--x train.batch --y train.optimizer.lr --colour kl_truth -> Final loss over train.batch and train.optimizer.lr.",
+        "--x train.optimizer.lr --y final.kl_truth --colour train.batch -> train.batch = 16",
+        "--x step --y kl_truth --colour train.batch --where train.optimizer.lr=1e-2 -> over training steps",
+        " -> Final loss",
     ] {
+        let (options, words) = case.split_once(" -> ").unwrap();
         shell.succeed(&format!("sweep plot sweep --out figure.svg {options}"));
         has(&shell.read("figure.svg"), words);
     }
@@ -466,16 +458,13 @@ fn without_slurm_the_script_serves_other_launchers() {
     };
     let pwned = shell.path("pwned");
     let command = format!("a[$(touch {})]", pwned.display());
-    for (share, first) in [
-        ("", "0"),
-        ("-1", "0"),
-        ("0:0", "0"),
-        ("12", "0"),
-        ("0", &command),
-        (&command, "0"),
-    ] {
+    let is_refused = |share: &str, first: &str| {
         assert_eq!(task(share, first).status.code(), Some(2), "{share} {first}");
+    };
+    for share in ["", "-1", "0:0", "12", &command] {
+        is_refused(share, "0");
     }
+    is_refused("0", &command);
     assert!(!pwned.exists());
     let done = |share: &str, first: &str| {
         let done = task(share, first);
