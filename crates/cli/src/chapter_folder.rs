@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use induct_ledger::Entry;
 use induct_store::{Mark, OutputFolder};
 use induct_studies::paper::chapter;
-use induct_studies::paper::ledger::Entry;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -2,12 +2,11 @@
 
 use clap::Args;
 use induct_figure::Figure;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::commands::{in_json, numbers, print};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
-use crate::report::Report;
 use crate::run_at::RunAt;
 
 /// The option of commands that compute in parallel.
@@ -77,18 +76,11 @@ pub struct Json {
 }
 
 impl Json {
-    /// Prints a value as JSON, or as the text that says the same.
-    pub fn print_value(&self, value: &Value, text: &str) -> Result<(), Failure> {
+    /// Prints a value as JSON, which docs/files.md describes, or as the text that says the same.
+    pub fn print(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
         match self.json {
             true => print(&in_json(value)),
             false => print(text),
-        }
-    }
-
-    pub fn print(&self, report: &impl Report) -> Result<(), Failure> {
-        match self.json {
-            true => print(&in_json(report)),
-            false => print(&report.text()),
         }
     }
 }
@@ -104,18 +96,19 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prints a report. If a picture was asked for, writes it first: what `draw` gives, and its width.
+    /// Prints a value or its text. If a picture was asked for, writes it first: what `draw` gives, and its width.
     pub fn print(
         &self,
-        report: &impl Report,
+        value: &impl Serialize,
+        text: &str,
         draw: impl FnOnce() -> Result<(Figure, u32), Failure>,
     ) -> Result<(), Failure> {
         let Some(out) = &self.out else {
-            return self.json.print(report);
+            return self.json.print(value, text);
         };
         let (figure, width) = draw()?;
         out.write_figure(&figure, width)?;
-        self.json.print(report)?;
+        self.json.print(value, text)?;
         match self.json.json {
             true => Ok(()),
             false => print(&format!("\n{} is written\n", out.path().display())),

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use induct_studies::{Experiment, Run};
 
 use crate::commands::note;
@@ -12,12 +12,8 @@ use crate::words::count;
 /// A bar on standard error, if that is a terminal. It is there from the start, and moves while nothing is
 /// done.
 pub fn bar(length: u64, template: &str) -> ProgressBar {
-    bar_on(ProgressDrawTarget::stderr(), length, template)
-}
-
-fn bar_on(target: ProgressDrawTarget, length: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is valid");
-    let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style);
+    let bar = ProgressBar::new(length).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -106,69 +102,5 @@ impl Progress {
 
     pub fn finish(&self) {
         self.bar.finish_and_clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-    use std::sync::mpsc::{Sender, channel};
-
-    use indicatif::TermLike;
-
-    use super::*;
-
-    /// A terminal that passes on what is written to it.
-    #[derive(Debug)]
-    struct Terminal(Mutex<Sender<String>>);
-
-    impl TermLike for Terminal {
-        fn width(&self) -> u16 {
-            80
-        }
-
-        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn write_line(&self, text: &str) -> io::Result<()> {
-            self.write_str(text)
-        }
-
-        fn write_str(&self, text: &str) -> io::Result<()> {
-            let _ = self.0.lock().unwrap().send(text.to_owned());
-            Ok(())
-        }
-
-        fn clear_line(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn flush(&self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_bar_is_there_before_anything_is_done() {
-        let (sender, written) = channel();
-        let terminal = ProgressDrawTarget::term_like(Box::new(Terminal(Mutex::new(sender))));
-        let bar = bar_on(terminal, 7, "{pos} of {len} parts");
-        let patience = Duration::from_secs(120);
-        let shown = |text: String| text.contains("0 of 7 parts");
-        while !shown(written.recv_timeout(patience).expect("the bar is drawn")) {}
-        bar.finish_and_clear();
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::chart::{Chart, Line};
 use crate::recorded::RecordedRun;
-use crate::report::{Report, object};
+use crate::report::object;
 use crate::table::Table;
 use crate::words::{count, fixed};
 
@@ -84,8 +84,8 @@ pub fn stopped(recipe: &Recipe, summary: &Summary) -> String {
     )
 }
 
-impl Report for Story<'_> {
-    fn text(&self) -> String {
+impl Story<'_> {
+    pub fn text(&self) -> String {
         let (task, train) = (&self.recipe.task, &self.recipe.train);
         let done = self.history.steps().last().copied().unwrap_or(0);
         let mut text = self.ending();

@@ -146,38 +146,18 @@ fn usage_errors_name_what_there_is() {
         "train minimal --out minimal --set task.length=16 --set train.steps=5 --set record.test_sequences=20",
     );
     let wide = shell.path("wide");
-    let patch = format!(
-        "kind='patch', at='embed', with={{run='{}', step=30}}",
-        wide.display()
-    );
-    for (entry, parts) in [
-        (
-            "kind='ablate', at='layers.2.heads.0'",
-            "intervene[0].at | layers.1.heads.0",
-        ),
-        (
-            "kind='ablate', at='layers.0.heads.1'",
-            "intervene[0].at | layers.0.heads.0",
-        ),
-        (
-            "kind='ablate', at='layers.0.heads.0', to='layers.0.keys'",
-            "intervene[0].to | layers.1.keys",
-        ),
-        (
-            "kind='ablate', at='embed', to='output'",
-            "intervene[0].to | layers.0.queries | logits",
-        ),
-        (
-            "kind='clamp', at='layers.0', pattern='uniform', from=30",
-            "intervene[0].from = 30 | below train.steps = 30",
-        ),
-        (
-            "kind='clamp', at='layers.0', pattern={own=31}",
-            "intervene[0].pattern.own = 31 | at most train.steps = 30",
-        ),
-        (&patch, "intervene[0] | its model differs | embed.E [2, 12]"),
+    let of_wide = format!("with={{run='{}', step=30}}", wide.display());
+    for case in [
+        "kind='ablate', at='layers.2.heads.0' -> intervene[0].at | layers.1.heads.0",
+        "kind='ablate', at='layers.0.heads.1' -> intervene[0].at | layers.0.heads.0",
+        "kind='ablate', at='layers.0.heads.0', to='layers.0.keys' -> intervene[0].to | layers.1.keys",
+        "kind='ablate', at='embed', to='output' -> intervene[0].to | layers.0.queries | logits",
+        "kind='clamp', at='layers.0', pattern='uniform', from=30 -> intervene[0].from = 30 | below train.steps = 30",
+        "kind='clamp', at='layers.0', pattern={own=31} -> intervene[0].pattern.own = 31 | at most train.steps = 30",
+        "kind='patch', at='embed', OF_WIDE -> intervene[0] | its model differs | embed.E [2, 12]",
     ] {
-        let intervene = format!("--intervene \"{entry}\"");
+        let (entry, parts) = case.split_once(" -> ").unwrap();
+        let intervene = format!("--intervene \"{}\"", entry.replace("OF_WIDE", &of_wide));
         let train = small("train main --out", "never", &intervene);
         shell.refuses(&format!(
             "

@@ -172,16 +172,6 @@ fn a_task_without_chains_is_trained_and_measured_by_every_command() {
 }
 
 #[test]
-fn the_construction_is_loaded_and_predicts_bigrams() {
-    let shell = Shell::new();
-    shell.succeed("train construction --out run --set record.test_sequences=64");
-    let shown = shell.json("eval run --sequences 1000");
-    let kl = |value: &Value| value["kl_truth"].as_f64().unwrap();
-    let (model, strategies) = (kl(&shown["model"]), &shown["strategies"]);
-    assert!(model < 0.5 * kl(&strategies["unigram"]), "{shown}");
-}
-
-#[test]
 fn a_model_tells_why_it_is_computed_as_it_is() {
     let shell = Shell::new();
     let reasons = |of: &str| {
@@ -290,44 +280,6 @@ fn usage_errors_get_one_sentence_and_code_2() {
         sample main --set train.batch=1000000 --set model.kind=minimal -> train.batch = 1000000 | smaller
         "#));
     assert_eq!(fs::read_dir(shell.path("other")).unwrap().count(), 1);
-}
-
-#[test]
-fn damaged_and_foreign_files_are_named() {
-    let shell = Shell::with_run();
-    let last = "run/snapshots/step-000030.safetensors";
-    let whole = fs::read(shell.path(last)).unwrap();
-    for damaged in [
-        &whole[..whole.len() / 2],
-        &whole[..3],
-        b"",
-        b"not tensors at all",
-    ] {
-        shell.write(last, damaged);
-        shell.refuses("predict run --tokens 0 -> step-000030 | damaged");
-    }
-    let metrics = "run/metrics.csv";
-    let whole = shell.read(metrics);
-    let other_number = whole.replacen("0.2", "0.3", 1);
-    let cut = &whole[..whole.len() - 9];
-    for damaged in [
-        "",
-        "step,kl_truth\n0,abc\n",
-        "a,b\n1,2\n",
-        &other_number,
-        cut,
-    ] {
-        shell.write(metrics, damaged);
-        shell.refuses("show run -> metrics.csv");
-    }
-    fs::remove_file(shell.path(metrics)).unwrap();
-    shell.refuses("show run -> metrics.csv");
-    for recipe in ["", "[task]\nstates = 3\n"] {
-        shell.write("run/recipe.toml", recipe);
-        for command in ["show run", "predict run --tokens 0", "eval run"] {
-            shell.refuses(&format!("{command} -> recipe.toml"));
-        }
-    }
 }
 
 /// A name from elsewhere must not steer the terminal that it is printed to.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::program::{Shell, text};
 
-const PAPER: &str = include_str!("../../../docs/reproduction/claims.json");
+pub const PAPER: &str = include_str!("../../../docs/reproduction/claims.json");
 const PLATEAU: &str = include_str!("../../../docs/plateau/claims.json");
 
 #[test]
@@ -165,17 +165,17 @@ fn measures(by_default: bool) -> String {
 }
 
 /// The claims that a full run decided.
-fn claims(stored: &str) -> Vec<Value> {
+pub fn claims(stored: &str) -> Vec<Value> {
     let stored: Value = serde_json::from_str(stored).unwrap();
     stored["claims"].as_array().unwrap().clone()
 }
 
-fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+pub fn word<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap()
 }
 
 /// A list in a claim, such as its verdicts.
-fn list<'a>(claim: &'a Value, key: &str) -> &'a [Value] {
+pub fn list<'a>(claim: &'a Value, key: &str) -> &'a [Value] {
     claim[key].as_array().unwrap()
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use induct_studies::paper::STUDY;
 use scraper::{Html, Selector};
-use serde::Deserialize;
+use serde_json::Value;
 
+use crate::docs::{PAPER, claims, list, word};
 use crate::program::{Shell, has, text};
 
 /// A reproduction into `report`, with runs short enough for a test.
@@ -23,56 +24,17 @@ fn trained() -> Vec<&'static str> {
     ids.filter(|id| !UNTRAINED.contains(id)).collect()
 }
 
-fn claims_in(shell: &Shell) -> Claims {
-    serde_json::from_str(&shell.read("report/claims.json")).unwrap()
+fn claims_in(shell: &Shell) -> Vec<Value> {
+    let found: Value = serde_json::from_str(&shell.read("report/claims.json")).unwrap();
+    assert_eq!(keys(&found), "study claims");
+    assert_eq!(found["study"], STUDY.name);
+    found["claims"].as_array().unwrap().clone()
 }
 
-// The schema of claims.json, exactly as docs/files.md describes it.
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Claims {
-    study: String,
-    claims: Vec<Claim>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Claim {
-    id: String,
-    title: String,
-    statement: String,
-    question: String,
-    figure: u8,
-    verdicts: Vec<InVariant>,
-    parts: Vec<Part>,
-    #[allow(dead_code)]
-    remark: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InVariant {
-    variant: String,
-    verdict: String,
-    why_not: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Part {
-    role: String,
-    variant: String,
-    on: String,
-    place: String,
-    measure: String,
-    effect: Option<f64>,
-    interval: Option<[Option<f64>; 2]>,
-    seeds: u64,
-    missing: u64,
-    limit: String,
-    why: String,
-    verdict: String,
+/// The names in an object, in their order.
+fn keys(object: &Value) -> String {
+    let keys = object.as_object().expect("an object").keys();
+    keys.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// A report on all figures and on the claims that are trained. One test, because it has runs of forty experiments.
@@ -104,8 +66,8 @@ fn the_whole_study_has_every_claim_and_judges_what_needs_no_training() {
 
 fn check_report(shell: &Shell, ids: &[&str]) {
     let found = claims_in(shell);
-    check_criteria(&found.claims);
-    check_claims(found, ids);
+    check_criteria(&found);
+    check_claims(&found, ids);
     check_whole_page(shell, ids.len());
 }
 
@@ -119,37 +81,31 @@ const VERDICTS: [&str; 6] = [
     "undecided",
 ];
 
-fn check_claims(Claims { study, claims }: Claims, expected_ids: &[&str]) {
-    assert_eq!(study, STUDY.name);
-    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+/// Their shape is exactly that of docs/files.md.
+fn check_claims(claims: &[Value], expected_ids: &[&str]) {
+    let ids: Vec<&str> = claims.iter().map(|claim| word(claim, "id")).collect();
     assert_eq!(ids, expected_ids);
-    for claim in &claims {
-        let id = &claim.id;
-        assert!(!claim.title.is_empty() && !claim.statement.is_empty());
-        assert!(STUDY.questions().contains(&claim.question.as_str()), "{id}");
-        assert!(
-            STUDY.figures.iter().any(|f| f.number == claim.figure),
-            "{id}"
-        );
-        let variants: Vec<&str> = claim.verdicts.iter().map(|v| v.variant.as_str()).collect();
-        assert_eq!(variants, STUDY.variants(), "{id}");
-        for found in &claim.verdicts {
-            assert!(VERDICTS.contains(&found.verdict.as_str()), "{id}");
-            let mut core = claim.parts.iter().filter(|part| part.role == "core");
-            let trained = core.any(|p| p.variant.is_empty() || p.variant == found.variant);
-            // Where nothing is trained, there is a reason.
-            assert!(trained || !found.why_not.is_empty(), "{id}");
+    for claim in claims {
+        let shape = "id title statement question figure verdicts parts remark";
+        assert_eq!(keys(claim), shape);
+        let verdicts = list(claim, "verdicts").iter();
+        let variants: Vec<&str> = verdicts.map(|found| word(found, "variant")).collect();
+        assert_eq!(variants, STUDY.variants());
+        for found in list(claim, "verdicts") {
+            assert_eq!(keys(found), "variant verdict why_not");
+            assert!(VERDICTS.contains(&word(found, "verdict")), "{found}");
         }
-        for part in &claim.parts {
-            assert!(["core", "probe"].contains(&part.role.as_str()), "{id}");
-            for words in [&part.on, &part.place, &part.measure, &part.why] {
-                assert!(!words.is_empty(), "{id}");
-            }
-            assert!(VERDICTS.contains(&part.verdict.as_str()), "{id}");
-            assert!(part.missing <= part.seeds, "{id}");
-            if let (Some(effect), Some([Some(low), Some(high)])) = (part.effect, part.interval) {
-                assert!(low <= effect && effect <= high, "{id}");
-                assert!(part.seeds >= 6, "{id}");
+        for part in list(claim, "parts") {
+            let shape =
+                "role variant on place measure effect interval seeds missing limit why verdict";
+            assert_eq!(keys(part), shape);
+            assert!(["core", "probe"].contains(&word(part, "role")), "{part}");
+            assert!(VERDICTS.contains(&word(part, "verdict")), "{part}");
+            let [seeds, missing] = ["seeds", "missing"].map(|key| part[key].as_u64().unwrap());
+            assert!(missing <= seeds, "{part}");
+            let [low, high] = [0, 1].map(|end| part["interval"][end].as_f64());
+            if let (Some(effect), Some(low), Some(high)) = (part["effect"].as_f64(), low, high) {
+                assert!(low <= effect && effect <= high && seeds >= 6, "{part}");
             }
         }
     }
@@ -224,28 +180,21 @@ fn a_part_of_the_study_stands_alone() {
 }
 
 /// The verdicts that the documentation quotes are on the claims that the program decides.
-fn check_criteria(decided: &[Claim]) {
-    let stored = include_str!("../../../docs/reproduction/claims.json");
-    let stored: Claims = serde_json::from_str(stored).unwrap();
-    assert_eq!(stored.study, STUDY.name);
-    assert_eq!(stored.claims.len(), STUDY.claims().len());
+fn check_criteria(decided: &[Value]) {
+    let stored = claims(PAPER);
+    assert_eq!(stored.len(), STUDY.claims().len());
     for now in decided {
-        let claim = stored.claims.iter().find(|claim| claim.id == now.id);
+        let claim = stored.iter().find(|claim| claim["id"] == now["id"]);
         let claim = claim.expect("a stored claim");
-        assert_eq!(claim.title, now.title);
-        let criteria = |claim: &Claim| -> Vec<[String; 4]> {
-            let criterion = |part: &Part| {
-                [&part.variant, &part.on, &part.measure, &part.limit].map(String::clone)
-            };
-            claim.parts.iter().map(criterion).collect()
+        assert_eq!(claim["title"], now["title"]);
+        let criteria = |claim: &Value| -> Vec<[Value; 4]> {
+            let criterion =
+                |part: &Value| ["variant", "on", "measure", "limit"].map(|key| part[key].clone());
+            list(claim, "parts").iter().map(criterion).collect()
         };
-        assert_eq!(criteria(claim), criteria(now), "{}", claim.id);
-        let verdicts = &claim.verdicts;
-        assert!(
-            verdicts.iter().all(|v| v.verdict != "not judged"),
-            "{}",
-            claim.id
-        );
+        assert_eq!(criteria(claim), criteria(now), "{}", claim["id"]);
+        let mut verdicts = list(claim, "verdicts").iter();
+        assert!(verdicts.all(|found| found["verdict"] != "not judged"));
     }
 }
 
@@ -325,10 +274,9 @@ fn a_run_that_diverges_is_shown_as_such_and_the_rest_continues() {
     let page = shell.read("report/index.html");
     assert!(page.contains("2 (2 diverged)"));
     let claims = claims_in(&shell);
-    let [claim] = &claims.claims[..] else {
-        panic!("one claim was asked for");
-    };
-    assert!(claim.parts.iter().all(|part| part.missing == part.seeds));
+    assert_eq!(claims.len(), 1);
+    let mut parts = list(&claims[0], "parts").iter();
+    assert!(parts.all(|part| part["missing"] == part["seeds"]));
     assert!(page.contains("2 of 2 seeds without"));
 }
 

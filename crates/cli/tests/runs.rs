@@ -79,17 +79,6 @@ fn progress_says_at_which_step_a_strategy_was_the_nearest() {
     }
 }
 
-#[test]
-fn a_run_s_own_recipe_repeats_it_for_any_number_of_threads() {
-    let shell = Shell::with_run();
-    for threads in ["1", "2", "3"] {
-        shell.succeed(&format!(
-            "train run/recipe.toml --out {threads} --threads {threads}"
-        ));
-        assert_eq!(shell.results(threads), shell.results("run"));
-    }
-}
-
 /// A program that does not end on its own.
 struct Endless {
     child: Child,
@@ -216,7 +205,7 @@ fn a_run_starts_from_another_s_snapshot() {
     let recipe = shell.read("next/recipe.toml");
     has(&recipe, "[from] | step = 20");
     // The recipe repeats the run, as long as the snapshot has not changed.
-    shell.succeed("train next/recipe.toml --out again");
+    shell.succeed("train next/recipe.toml --out again --threads 3");
     assert_eq!(shell.results("next"), shell.results("again"));
     fs::remove_dir_all(shell.path("run")).unwrap();
     shell.train("run", "--set seeds.init=5");

@@ -352,20 +352,18 @@ fn a_changed_plan_is_named_and_may_extend_the_sweep() {
 #[test]
 fn usage_errors_in_a_study_are_named_before_anything_is_made() {
     let shell = Shell::new();
-    for (from, to, words) in [
-        ("\"train.batch\"", "\"train.bach\"", "bach"),
-        ("[8, 16]", "[8, 9.5]", "train.batch"),
-        ("seeds = 3", "seeds = 0", "seeds = 0"),
-        ("seeds = 3", "seeds = 1000000000", "6000000000 runs"),
-        (
-            "\"kl_truth\", \"kl_b",
-            "\"kl_thruth\", \"kl_b",
-            "kl_thruth is not recorded",
-        ),
-        ("base = \"main\"", "base = \"mian\"", "mian is not a preset"),
-        ("runs = \"none\"", "runs = \"few\"", "few"),
-        ("runs = \"none\"", "rums = \"none\"", "rums"),
+    for case in [
+        "\"train.batch\" => \"train.bach\" -> bach",
+        "[8, 16] => [8, 9.5] -> train.batch",
+        "seeds = 3 => seeds = 0 -> seeds = 0",
+        "seeds = 3 => seeds = 1000000000 -> 6000000000 runs",
+        "final = [\"kl_truth\" => final = [\"kl_thruth\" -> kl_thruth is not recorded",
+        "base = \"main\" => base = \"mian\" -> mian is not a preset",
+        "runs = \"none\" => runs = \"few\" -> few",
+        "runs = \"none\" => rums = \"none\" -> rums",
     ] {
+        let (change, words) = case.split_once(" -> ").unwrap();
+        let (from, to) = change.split_once(" => ").unwrap();
         shell.write("study.toml", STUDY.replace(from, to));
         shell.refuses(&format!("sweep plan study.toml --out sweep -> {words}"));
         assert!(!shell.path("sweep").exists());
@@ -383,21 +381,13 @@ fn figures_of_keys_measures_and_steps() {
     shell.plan("sweep", STUDY);
     shell.refuses("sweep plot sweep -> no result to draw yet");
     shell.work("sweep");
-    for (options, words) in [
-        (
-            "--x train.batch --y train.optimizer.lr --colour kl_truth",
-            "Final loss over train.batch and train.optimizer.lr.",
-        ),
-        (
-            "--x train.optimizer.lr --y final.kl_truth --colour train.batch",
-            "train.batch = 16",
-        ),
-        (
-            "--x step --y kl_truth --colour train.batch --where train.optimizer.lr=1e-2",
-            "over training steps",
-        ),
-        ("", "Final loss"),
+    for case in [
+        "--x train.batch --y train.optimizer.lr --colour kl_truth -> Final loss over train.batch and train.optimizer.lr.",
+        "--x train.optimizer.lr --y final.kl_truth --colour train.batch -> train.batch = 16",
+        "--x step --y kl_truth --colour train.batch --where train.optimizer.lr=1e-2 -> over training steps",
+        " -> Final loss",
     ] {
+        let (options, words) = case.split_once(" -> ").unwrap();
         shell.succeed(&format!("sweep plot sweep --out figure.svg {options}"));
         has(&shell.read("figure.svg"), words);
     }
@@ -468,16 +458,13 @@ fn without_slurm_the_script_serves_other_launchers() {
     };
     let pwned = shell.path("pwned");
     let command = format!("a[$(touch {})]", pwned.display());
-    for (share, first) in [
-        ("", "0"),
-        ("-1", "0"),
-        ("0:0", "0"),
-        ("12", "0"),
-        ("0", &command),
-        (&command, "0"),
-    ] {
+    let is_refused = |share: &str, first: &str| {
         assert_eq!(task(share, first).status.code(), Some(2), "{share} {first}");
+    };
+    for share in ["", "-1", "0:0", "12", &command] {
+        is_refused(share, "0");
     }
+    is_refused("0", &command);
     assert!(!pwned.exists());
     let done = |share: &str, first: &str| {
         let done = task(share, first);

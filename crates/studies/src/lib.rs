@@ -1,7 +1,7 @@
 //! Studies as data: what is trained, what is claimed, what is drawn and what the page says, over one runner,
 //! one set of statistics and one report.
 //!
-//! The first study is the paper behind Induct, with the ledger of its formulas. This crate produces pages and
+//! The first study is the paper behind Induct. This crate produces pages and
 //! pictures, but writes no files and knows nothing of terminals.
 
 pub mod paper;

@@ -14,21 +14,47 @@ use crate::study::STUDIES;
 /// What is measured on the runs of one or more experiments: its name in `claims.toml`, which says what it is in
 /// words, and how.
 #[derive(Clone, Copy)]
-pub(crate) struct Statistic(pub &'static str, pub Method);
+pub(crate) struct Statistic(pub &'static str, Method);
 
-/// How it is measured.
+/// How it is measured: by the function of the same name.
 #[derive(Clone, Copy)]
-pub(crate) enum Method {
-    /// A number of every run; `None` for a run in which the measured event did not occur.
+enum Method {
     Number(fn(&Run) -> Option<f64>),
-    /// The share of runs with a property.
     Share(fn(&Run) -> bool),
-    /// A number of every run that takes its model to compute.
     WithModel(fn(&TrainedExperiment, &Run) -> Option<f64>),
-    /// A sample of all runs of some experiments together.
     Experiments(fn(&[&TrainedExperiment]) -> Sample),
-    /// A sample that needs no training, one for each thing that it is measured on.
     Untrained(&'static [fn() -> Sample]),
+}
+
+/// A statistic: a number of every run; `None` for a run in which the measured event did not occur.
+pub(crate) const fn number(name: &'static str, of: fn(&Run) -> Option<f64>) -> Statistic {
+    Statistic(name, Method::Number(of))
+}
+
+/// A statistic: the share of runs with a property.
+pub(crate) const fn share(name: &'static str, of: fn(&Run) -> bool) -> Statistic {
+    Statistic(name, Method::Share(of))
+}
+
+/// A statistic: a number of every run that takes its model to compute.
+pub(crate) const fn with_model(
+    name: &'static str,
+    of: fn(&TrainedExperiment, &Run) -> Option<f64>,
+) -> Statistic {
+    Statistic(name, Method::WithModel(of))
+}
+
+/// A statistic: a sample of all runs of some experiments together.
+pub(crate) const fn experiments(
+    name: &'static str,
+    of: fn(&[&TrainedExperiment]) -> Sample,
+) -> Statistic {
+    Statistic(name, Method::Experiments(of))
+}
+
+/// A statistic: a sample that needs no training, one for each thing that it is measured on.
+pub(crate) const fn untrained(name: &'static str, of: &'static [fn() -> Sample]) -> Statistic {
+    Statistic(name, Method::Untrained(of))
 }
 
 impl<'de> Deserialize<'de> for Statistic {

@@ -159,7 +159,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(memory) = peak_memory_mib() {
         text += &format!("\npeak memory of this process: {memory:.0} MiB\n");
     }
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }
 
 fn recipe(name: &str, overrides: &[String]) -> Result<Recipe, Failure> {

@@ -12,7 +12,6 @@ use super::plot;
 use crate::failure::Failure;
 use crate::options::{Output, Threads};
 use crate::recorded::RecordedRun;
-use crate::report::Report;
 use crate::table::Table;
 use crate::words::{count, fixed};
 
@@ -49,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         a: a.path(),
         b: b.path(),
     };
-    arguments.output.print(&report, || {
+    arguments.output.print(&report, &report.text(), || {
         let mut groups = labelled(vec![vec![a], vec![b]]);
         // Recipes that differ in seeds only have one label; the folders tell them apart.
         if groups[0].label == groups[1].label {
@@ -65,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-impl Report for Comparison {
+impl Comparison {
     fn text(&self) -> String {
         let found = &self.found;
         let mut text = format!("a: {}\nb: {}\n", self.a, self.b);

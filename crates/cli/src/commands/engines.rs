@@ -17,7 +17,7 @@ pub fn run(json: &Json) -> Result<(), Failure> {
         settings.push(json!({ "name": setting.name, "uses": uses }));
     }
     let rules: Vec<Value> = RULES.iter().map(rule_in_json).collect();
-    json.print_value(&json!({ "rules": rules, "settings": settings }), &text)
+    json.print(&json!({ "rules": rules, "settings": settings }), &text)
 }
 
 /// Runs the command for one model: a recipe with overrides.
@@ -26,7 +26,7 @@ pub fn run_for(recipe: &str, overrides: &[String], json: &Json) -> Result<(), Fa
     let reasons = recipe.model()?.reasons();
     let rules: Vec<Value> = reasons.iter().copied().map(rule_in_json).collect();
     let value = json!({ "name": recipe.name, "rules": rules });
-    json.print_value(&value, &table(reasons))
+    json.print(&value, &table(reasons))
 }
 
 fn rule_in_json(rule: &Rule) -> Value {

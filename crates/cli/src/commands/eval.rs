@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::options::{Interventions, Json, Overrides, Threads};
 use crate::progress::bar;
 use crate::recipes;
-use crate::report::{Report, object};
+use crate::report::object;
 use crate::stored_model::{StoredModel, StoredModels};
 use crate::table::Table;
 use crate::words::fixed;
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     {
         return Err(not_a_number(Path::new(run), step));
     }
-    arguments.json.print(&report)
+    arguments.json.print(&report, &report.text())
 }
 
 /// What to measure: the recipe of the task, and the model of a step unless only strategies are wanted.
@@ -249,7 +249,7 @@ impl Serialize for Row {
     }
 }
 
-impl Report for Evaluation {
+impl Evaluation {
     fn text(&self) -> String {
         let of = self.step.map_or(String::new(), |step| {
             format!("the model after step {step}: ")

@@ -6,13 +6,12 @@ use clap::Args;
 use induct_figure::Figure;
 use induct_pictures::groups::{RunGroup, grouped};
 use induct_pictures::panels::{self, Curves, Runs};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::chart::{Chart, Line};
 use crate::failure::Failure;
 use crate::options::{Output, Threads};
 use crate::recorded::RecordedRun;
-use crate::report::{Report, object};
 
 /// Plot curves of one run or of several: losses beside those of the strategies, or any other measure
 ///
@@ -32,30 +31,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-#[derive(Serialize)]
-struct PlotReport {
-    groups: Vec<GroupEntry>,
-    #[serde(serialize_with = "object")]
-    strategies: Vec<(String, f64)>,
-    series: Vec<SeriesEntry>,
-    #[serde(skip)]
-    panels: Vec<Curves>,
-}
-
-#[derive(Serialize)]
-struct GroupEntry {
-    label: String,
-    runs: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct SeriesEntry {
-    column: String,
-    run: String,
-    steps: Vec<u64>,
-    values: Vec<f64>,
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     for path in &arguments.runs {
@@ -69,30 +44,29 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut series = Vec::new();
     for run in groups.iter().flat_map(|group| &group.runs) {
         for column in chosen.iter().flat_map(|chosen| &chosen.columns) {
-            series.extend(
-                run.history
-                    .column(column.clone())
-                    .map(|values| SeriesEntry {
-                        column: column.to_string(),
-                        run: run.path(),
-                        steps: run.history.steps(),
-                        values,
-                    }),
-            );
+            let values = run.history.column(column.clone());
+            series.extend(values.map(|values| {
+                json!({
+                    "column": column.to_string(),
+                    "run": run.path(),
+                    "steps": run.history.steps(),
+                    "values": values,
+                })
+            }));
         }
     }
-    let entry = |group: &RunGroup<RecordedRun>| GroupEntry {
-        label: group.label.clone(),
-        runs: group.runs.iter().map(RecordedRun::path).collect(),
+    let group = |group: &RunGroup<RecordedRun>| {
+        let runs: Vec<String> = group.runs.iter().map(RecordedRun::path).collect();
+        json!({ "label": group.label, "runs": runs })
     };
-    let report = PlotReport {
-        groups: groups.iter().map(entry).collect(),
-        strategies: levels,
-        series,
-        panels,
-    };
-    let draw = || Ok(sized(panels::figure(&report.panels)));
-    arguments.output.print(&report, draw)
+    let value = json!({
+        "groups": groups.iter().map(group).collect::<Vec<_>>(),
+        "strategies": Value::from_iter(levels),
+        "series": series,
+    });
+    let charts: Vec<String> = panels.iter().map(chart).collect();
+    let draw = || Ok(sized(panels::figure(&panels)));
+    arguments.output.print(&value, &charts.join("\n"), draw)
 }
 
 pub fn sized(figure: Figure) -> (Figure, u32) {
@@ -119,13 +93,6 @@ pub fn shared_levels(
 
 /// The letters that draw the lines of a chart.
 const MARKS: &str = "*ox+#@%&=abcdefghijklmnpqrstuvwyz";
-
-impl Report for PlotReport {
-    fn text(&self) -> String {
-        let charts: Vec<String> = self.panels.iter().map(chart).collect();
-        charts.join("\n")
-    }
-}
 
 fn chart(panel: &Curves) -> String {
     let (mut lines, mut legend) = (Vec::new(), String::new());

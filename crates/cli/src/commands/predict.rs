@@ -2,12 +2,11 @@
 
 use clap::Args;
 use induct_store::RunFolder;
-use serde::Serialize;
+use serde_json::{Map, json};
 
 use super::not_a_number;
 use crate::failure::Failure;
 use crate::options::{Interventions, Json, Snapshot};
-use crate::report::{Report, object};
 use crate::stored_model::{StoredModel, StoredModels};
 use crate::table::Table;
 use crate::tokens;
@@ -27,14 +26,6 @@ pub struct Arguments {
     json: Json,
 }
 
-#[derive(Serialize)]
-struct Predictions {
-    model: Vec<f64>,
-    #[serde(serialize_with = "object")]
-    strategies: Vec<(String, Vec<f64>)>,
-    step: u64,
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     let folder = RunFolder::open(&run.path)?;
@@ -49,31 +40,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if prediction.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
-    let mut strategies = Vec::new();
+    let symbols = (0..prediction.len()).map(|symbol| symbol.to_string());
+    let mut table = Table::new(["next symbol".to_owned()].into_iter().chain(symbols));
+    let mut add = |name: String, row: &[f64]| {
+        let cells = row.iter().map(|p| format!("{p:.4}"));
+        table.row([name].into_iter().chain(cells));
+    };
+    add(format!("model @{step}"), &prediction);
+    let mut strategies = Map::new();
     for strategy in folder.recipe().own_task()?.strategies()? {
         let prediction = strategy.next_distribution(&tokens);
         let prediction = prediction.map_err(|error| Failure::usage(error.to_string()))?;
-        strategies.push((strategy.name(), prediction));
+        add(strategy.name(), &prediction);
+        strategies.insert(strategy.name(), json!(prediction));
     }
-    arguments.json.print(&Predictions {
-        model: prediction,
-        strategies,
-        step,
-    })
-}
-
-impl Report for Predictions {
-    fn text(&self) -> String {
-        let symbols = (0..self.model.len()).map(|symbol| symbol.to_string());
-        let mut table = Table::new(["next symbol".to_owned()].into_iter().chain(symbols));
-        let mut add = |name: String, row: &[f64]| {
-            let cells = row.iter().map(|p| format!("{p:.4}"));
-            table.row([name].into_iter().chain(cells));
-        };
-        add(format!("model @{}", self.step), &self.model);
-        for (name, row) in &self.strategies {
-            add(name.clone(), row);
-        }
-        table.text("")
-    }
+    let value = json!({ "model": prediction, "strategies": strategies, "step": step });
+    arguments.json.print(&value, &table.text(""))
 }

@@ -30,9 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "{name}: no such preset; choose one of {known}"
             )));
         };
-        return arguments
-            .json
-            .print_value(&entry(setting)?, &toml(setting)?);
+        return arguments.json.print(&entry(setting)?, &toml(setting)?);
     }
     let shown: Vec<&Setting> = match arguments.all {
         true => SETTINGS.iter().collect(),
@@ -48,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
            `induct presets NAME` prints a preset, and `induct train NAME` trains it.\n\
            `induct presets --all` also lists the settings of series and of the benchmark.\n";
     let value = json!({ "presets": entries? });
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }
 
 fn entry(setting: &Setting) -> Result<serde_json::Value, Failure> {

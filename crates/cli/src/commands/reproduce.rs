@@ -15,7 +15,7 @@ use induct_studies::{
 };
 use induct_sweep::Sweep;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{in_json, level_option, note, numbers, print};
 use crate::failure::Failure;
@@ -23,7 +23,6 @@ use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
 use crate::options::{Json, Overrides, Threads};
 use crate::progress::{Progress, Task};
-use crate::report::Report;
 use crate::session;
 use crate::words::count;
 
@@ -70,14 +69,6 @@ pub struct Arguments {
     protocol: bool,
     #[command(flatten)]
     threads: Threads,
-}
-
-#[derive(Serialize)]
-struct Claims<'a> {
-    study: &'static str,
-    claims: &'a [Decision],
-    #[serde(skip)]
-    made: String,
 }
 
 fn study_named(name: &str) -> Result<&'static Study, String> {
@@ -129,12 +120,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         );
         let figures = figures?;
         let seconds = started.elapsed().as_secs_f64();
-        let report = Claims {
-            study: reproduction.study().name,
-            claims: &claims,
-            made: format!("{} in {seconds:.0} s", folder.file("index.html").display()),
-        };
-        folder.write("claims.json", in_json(&report).as_bytes())?;
+        let value = json!({ "study": reproduction.study().name, "claims": claims });
+        folder.write("claims.json", in_json(&value).as_bytes())?;
         let making = Making {
             command: command_line(arguments),
             full: arguments.full,
@@ -146,7 +133,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let page = page(&reproduction, &results, &figures, &claims, &making);
         folder.write("index.html", page.as_bytes())?;
-        arguments.json.print(&report)
+        let made = format!(
+            "{} in {seconds:.0} s\n",
+            folder.file("index.html").display()
+        );
+        arguments.json.print(&value, &(table(&claims) + &made))
     })
 }
 
@@ -240,23 +231,21 @@ fn machine() -> String {
     )
 }
 
-impl Report for Claims<'_> {
-    fn text(&self) -> String {
-        let mut text = String::new();
-        if let Some(claim) = self.claims.first() {
-            let variants = claim.verdicts.iter().map(|v| format!("{:<14}", v.variant));
-            text += &format!("     {}\n", variants.collect::<String>());
-        }
-        for claim in self.claims {
-            let verdicts = claim
-                .verdicts
-                .iter()
-                .map(|v| format!("{:<14}", v.verdict.name()));
-            let verdicts: String = verdicts.collect();
-            text += &format!("{:<4} {verdicts}{}\n", claim.id, claim.title);
-        }
-        text + &self.made + "\n"
+/// A line per claim, with a verdict per variant.
+fn table(claims: &[Decision]) -> String {
+    let mut text = String::new();
+    if let Some(claim) = claims.first() {
+        let variants = claim.verdicts.iter().map(|v| format!("{:<14}", v.variant));
+        text += &format!("     {}\n", variants.collect::<String>());
     }
+    for claim in claims {
+        let verdicts = claim.verdicts.iter();
+        let verdicts: String = verdicts
+            .map(|v| format!("{:<14}", v.verdict.name()))
+            .collect();
+        text += &format!("{:<4} {verdicts}{}\n", claim.id, claim.title);
+    }
+    text
 }
 
 /// The runs that a reproduction needs next.

@@ -10,7 +10,6 @@ use super::numbers;
 use crate::failure::Failure;
 use crate::options::{Json, Overrides};
 use crate::recipes;
-use crate::report::Report;
 
 /// Print exactly the batch that a step trains on, with its transition tables
 #[derive(Args)]
@@ -72,17 +71,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => (Some(all), None),
         false => (None, Some(all)),
     };
-    arguments.json.print(&Batch {
+    let batch = Batch {
         tokens,
         tables,
         laws,
         dropout_keys: has_dropout.then(|| (0..recipe.train.batch as u64).map(keys).collect()),
         batch_dropout_keys: has_dropout.then(|| batch_dropout_keys(&recipe, arguments.step)),
         states: recipe.task.states,
-    })
+    };
+    arguments.json.print(&batch, &batch.text())
 }
 
-impl Report for Batch {
+impl Batch {
     fn text(&self) -> String {
         let separator = if self.states > 10 { " " } else { "" };
         let mut text = String::new();

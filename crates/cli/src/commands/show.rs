@@ -25,5 +25,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let ended = run.folder.summary()?;
     let summary = run.summary(&arguments.threads)?;
     let story = Story::new(&run, &summary, ended.map(|summary| summary.ended));
-    arguments.json.print(&story)
+    arguments.json.print(&story, &story.text())
 }

@@ -1,7 +1,6 @@
 //! The paper: *The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains*.
 
 pub mod chapter;
-pub mod ledger;
 
 mod claims;
 mod figures;

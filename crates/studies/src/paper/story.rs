@@ -2,11 +2,11 @@
 //! from the runs, and the theory in short.
 
 use induct::measure::PREVIOUS_TOKEN;
+use induct_ledger::{Entry, ledger};
 use maud::{Markup, html};
 
 use super::chapter::verdict_counts;
 use super::claims::allowed_by_counts;
-use super::ledger::{Entry, ledger};
 use crate::claim::Verdict;
 use crate::html::{joined, prose};
 use crate::report::{PageContents, number};

@@ -214,6 +214,20 @@ fn outcome(x: f64, trained: &TrainedExperiment) -> Option<Value> {
     curves::point(x, &measured, |y| y)
 }
 
+/// What was frozen, and the experiment.
+const FREEZES: &str = "\
+layer 2 frozen for 100 steps: plateau-two-freeze-2-0-100
+its values alone: plateau-two-freeze-values
+its queries, keys and positions alone: plateau-two-freeze-scores
+both layers: plateau-two-freeze-both
+layer 2, with layer 1 set back at step 100: plateau-two-rescued-by-reset
+layer 2, with layer 1 kept from the logits meanwhile: plateau-two-rescued-by-block
+nothing frozen, but layer 1 never reaching the logits: plateau-two-blocked
+three states, layer 2 for 100 steps: plateau-three-freeze-2-0-100
+three states, layer 1 for 400 steps: plateau-three-freeze-1-0-400
+released, layer 2 for 100 steps: plateau-released-freeze-2-0-100
+released, layer 1 for 400 steps: plateau-released-freeze-1-0-400";
+
 fn window(results: &Results) -> Illustration {
     let layers = [("1", Colour::Vermilion), ("2", Colour::Blue)];
     let share = "fraction of the gap to bigrams closed";
@@ -285,59 +299,18 @@ fn window(results: &Results) -> Illustration {
         ],
         columns: 2,
     };
-    let forms = |id: &str| {
-        let trained = results.of(id);
-        let runs = trained.completed().count();
-        (runs > 0).then(|| (trained.completed().filter(|run| formed(run)).count(), runs))
-    };
     let mut words = String::from(
         "A head has formed where three quarters of the gap to bigrams are closed at the end. Copy strength is what a \
          layer's values add, directly, to the logit of the symbol that is attended to.",
     );
-    let said = [
-        ("layer 2 frozen for 100 steps", "plateau-two-freeze-2-0-100"),
-        ("its values alone", "plateau-two-freeze-values"),
-        (
-            "its queries, keys and positions alone",
-            "plateau-two-freeze-scores",
-        ),
-        ("both layers", "plateau-two-freeze-both"),
-        (
-            "layer 2, with layer 1 set back at step 100",
-            "plateau-two-rescued-by-reset",
-        ),
-        (
-            "layer 2, with layer 1 kept from the logits meanwhile",
-            "plateau-two-rescued-by-block",
-        ),
-        (
-            "nothing frozen, but layer 1 never reaching the logits",
-            "plateau-two-blocked",
-        ),
-        (
-            "three states, layer 2 for 100 steps",
-            "plateau-three-freeze-2-0-100",
-        ),
-        (
-            "three states, layer 1 for 400 steps",
-            "plateau-three-freeze-1-0-400",
-        ),
-        (
-            "released, layer 2 for 100 steps",
-            "plateau-released-freeze-2-0-100",
-        ),
-        (
-            "released, layer 1 for 400 steps",
-            "plateau-released-freeze-1-0-400",
-        ),
-    ];
-    let said: Vec<String> = said
-        .iter()
-        .filter_map(|(what, id)| {
-            let (count, runs) = forms(id)?;
-            Some(format!("{what}: {count} of {runs}"))
-        })
-        .collect();
+    let said = FREEZES.lines().filter_map(|line| {
+        let (what, id) = line.split_once(": ")?;
+        let trained = results.of(id);
+        let runs = trained.completed().count();
+        let forms = trained.completed().filter(|run| formed(run)).count();
+        (runs > 0).then(|| format!("{what}: {forms} of {runs}"))
+    });
+    let said: Vec<String> = said.collect();
     if !said.is_empty() {
         words += &format!(" Heads that form: {}.", said.join("; "));
     }

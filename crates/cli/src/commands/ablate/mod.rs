@@ -12,7 +12,6 @@ use super::{not_a_number, numbers};
 use crate::failure::Failure;
 use crate::options::{Output, Snapshot, Threads};
 use crate::recorded::RecordedRun;
-use crate::report::Report;
 use crate::stored_model::StoredModels;
 use crate::table::Table;
 use crate::words::{count, fixed};
@@ -82,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(at) = worths.kl_truth.iter().position(|kl| !kl.is_finite()) {
         return Err(not_a_number(folder.path(), worths.steps[at]));
     }
-    arguments.output.print(&worths, || {
+    arguments.output.print(&worths, &worths.text(), || {
         let figure = match arguments.all_steps {
             true => figure::over_training(&worths, &RecordedRun::open(&run.path)?),
             false => figure::sources_and_readers(&worths),
@@ -103,7 +102,7 @@ fn worth(part: &Part, index: usize) -> String {
     }
 }
 
-impl Report for Worths {
+impl Worths {
     fn text(&self) -> String {
         let instead = match self.with {
             With::Zero => "at zero",

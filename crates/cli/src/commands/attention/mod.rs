@@ -97,7 +97,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         heads: seen.heads.iter().map(|head| entry(&seen, head)).collect(),
         attention: &seen,
     };
-    arguments.output.print(&report, || Ok(figure(&seen)))
+    arguments
+        .output
+        .print(&report, &report.text(), || Ok(figure(&seen)))
 }
 
 fn entry<'a>(seen: &Attention, head: &'a Head) -> HeadEntry<'a> {

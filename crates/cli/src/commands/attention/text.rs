@@ -3,7 +3,6 @@
 use induct_pictures::attention::{Attention, Head, Kind, Rows};
 
 use super::HeadReport;
-use crate::report::Report;
 use crate::words::fixed;
 
 const LAST: usize = 5;
@@ -13,8 +12,8 @@ const LINE: usize = 50;
 /// With more states than this, symbols need spaces between them.
 const WIDE: usize = 10;
 
-impl Report for HeadReport<'_> {
-    fn text(&self) -> String {
+impl HeadReport<'_> {
+    pub fn text(&self) -> String {
         let attention = self.attention;
         let mut text = format!("{}:\n", attention.title);
         let digits: Vec<String> = attention.tokens.iter().map(u8::to_string).collect();

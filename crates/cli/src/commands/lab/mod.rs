@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use induct_lab_page::Run;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{note, numbers};
 use crate::browser;
@@ -15,7 +15,6 @@ use crate::failure::Failure;
 use crate::options::Json;
 use crate::out_file::OutFile;
 use crate::recorded::RecordedRun;
-use crate::report::Report;
 use crate::words::{bytes, count};
 use base_page::BasePage;
 use page_run::RunEntry;
@@ -45,20 +44,6 @@ pub struct Arguments {
     json: Json,
 }
 
-#[derive(Serialize)]
-struct PageReport {
-    page: String,
-    bytes: usize,
-    runs: Vec<RunEntry>,
-}
-
-impl Report for PageReport {
-    fn text(&self) -> String {
-        let (runs, size) = (count(self.runs.len(), "run"), bytes(self.bytes as f64));
-        format!("{} is written: {runs}, {size}\n", self.page)
-    }
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let base = BasePage::find(arguments.page.as_deref())?;
     let out = match &arguments.out {
@@ -70,11 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     note_left_out(&entries);
     let page = base.with(&runs)?;
     out.write(page.as_bytes())?;
-    arguments.json.print(&PageReport {
-        page: out.path().display().to_string(),
-        bytes: page.len(),
-        runs: entries,
-    })?;
+    let (place, size) = (out.path().display().to_string(), page.len());
+    let runs = count(runs.len(), "run");
+    let text = format!("{place} is written: {runs}, {}\n", bytes(size as f64));
+    let value = json!({ "page": place, "bytes": size, "runs": entries });
+    arguments.json.print(&value, &text)?;
     if arguments.open {
         open(out.path());
     }

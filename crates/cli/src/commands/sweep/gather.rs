@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "levels": gathered.levels,
     });
     let text = format!("{} in {}\n", count(runs, "run"), out.display());
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }
 
 /// Says what is missing, mixed or damaged.

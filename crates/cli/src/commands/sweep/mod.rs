@@ -105,6 +105,6 @@ fn here(arguments: &Here) -> Result<(), Failure> {
     let rows = results::json_rows(&sweep, &gathered);
     let value = json!({ "out": out.to_string_lossy(), "runs": rows });
     let text = results::text(&sweep, &gathered);
-    arguments.json.print_value(&value, &text)?;
+    arguments.json.print(&value, &text)?;
     work::failures(&sweep, &worked)
 }

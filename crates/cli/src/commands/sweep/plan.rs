@@ -231,7 +231,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     text += &format!(
         "next: `induct sweep work {out}` here, or `induct sweep submit {out}` on a Slurm cluster\n"
     );
-    arguments.json.print_value(&value, &text)?;
+    arguments.json.print(&value, &text)?;
     if runs > 100_000 {
         note("a sweep of this size is better done on a cluster");
     }

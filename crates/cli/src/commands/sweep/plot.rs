@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runs = gathered.runs.len();
     let value = json!({ "out": out.to_string_lossy(), "runs": runs, "missing": gathered.missing });
     let text = format!("{} in {}\n", count(runs, "run"), out.display());
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }
 
 /// The figure that the options ask for.

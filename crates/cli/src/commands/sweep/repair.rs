@@ -25,5 +25,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         names => format!("written anew: {}\n", names.join(", ")),
     };
     let value = json!({ "repaired": repaired });
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }

@@ -145,7 +145,7 @@ fn report(
         "tasks": submitted.tasks,
         "script": submitted.script.to_string_lossy(),
     });
-    json.print_value(&value, &text)
+    json.print(&value, &text)
 }
 
 fn jobs(numbers: &[String]) -> String {
@@ -160,5 +160,5 @@ pub fn cancel(arguments: &Cancel) -> Result<(), Failure> {
         numbers => format!("cancelled {}\n", jobs(numbers)),
     };
     let value = json!({ "cancelled": cancelled });
-    arguments.json.print_value(&value, &text)
+    arguments.json.print(&value, &text)
 }

@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "journals": state.journals,
         "remarks": state.remarks,
     });
-    arguments.json.print_value(&value, &text(&sweep, &state))
+    arguments.json.print(&value, &text(&sweep, &state))
 }
 
 /// The threads at work.

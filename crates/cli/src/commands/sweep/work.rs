@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => format!("shard {}: {done} done\n", arguments.shard),
         false => String::new(),
     };
-    arguments.json.print_value(&json!(worked), &text)?;
+    arguments.json.print(&json!(worked), &text)?;
     if worked.left > 0 {
         let left = count(worked.left, "run");
         // A run that never fits would be queued again for ever.

@@ -10,7 +10,6 @@ use super::numbers::{
 use crate::commands::numbers::size;
 use crate::failure::Failure;
 use crate::options::Json;
-use crate::report::Report;
 
 /// The exact gradient of the population loss for one chain of two states, at any weights
 #[derive(Args)]
@@ -54,8 +53,6 @@ struct Gradient {
     by: Rounded,
     stationary: [f64; 2],
     margin_needed: f64,
-    #[serde(skip)]
-    chain: String,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -75,24 +72,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let coupling = Coupling::of_chain(&[a, x, y, b], &stationary, length).map_err(from_option)?;
     let gradient = coupling.gradient(&weights);
-    arguments.json.print(&Gradient {
+    let report = Gradient {
         by: Rounded::new(&gradient),
         stationary: stationary.map(rounded),
         margin_needed: rounded(needed),
-        chain: format!("a = {a}, b = {b}, t = {length}"),
-    })
-}
-
-impl Report for Gradient {
-    fn text(&self) -> String {
-        let [first, second] = self.stationary.map(shown);
-        format!(
-            "{}; stationary law {first}, {second}; the loss is linear for margins from {} up\n\n{}",
-            self.chain,
-            shown(self.margin_needed),
-            self.by.text("dL/dW_k", "dL/dv")
-        )
-    }
+    };
+    let [first, second] = report.stationary.map(shown);
+    let text = format!(
+        "a = {a}, b = {b}, t = {length}; stationary law {first}, {second}; the loss is linear for margins from {} \
+         up\n\n{}",
+        shown(report.margin_needed),
+        report.by.text("dL/dW_k", "dL/dv")
+    );
+    arguments.json.print(&report, &text)
 }
 
 fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {

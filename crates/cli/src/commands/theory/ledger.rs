@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct_studies::paper::ledger::{Entry, Kind, Verdict, counts, ledger};
+use induct_ledger::{Entry, Kind, Verdict, counts, ledger};
 use serde::Serialize;
 
 use crate::chapter_folder;
 use crate::commands::note;
 use crate::failure::Failure;
 use crate::options::Json;
-use crate::report::{Report, object};
+use crate::report::object;
 
 /// Options of the ledger.
 #[derive(Args)]
@@ -59,7 +59,7 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
         chapter_folder::write(out, &entries, ledger)?;
         note(&format!("wrote {}", out.join("theory.html").display()));
     }
-    arguments.json.print(&report)
+    arguments.json.print(&report, &report.text())
 }
 
 fn groups(entries: &[Entry]) -> Vec<&'static str> {
@@ -72,7 +72,7 @@ fn groups(entries: &[Entry]) -> Vec<&'static str> {
     groups
 }
 
-impl Report for Ledger<'_> {
+impl Ledger<'_> {
     fn text(&self) -> String {
         let ids = self.entries.iter().map(|entry| entry.id.len());
         let width = ids.max().unwrap_or(0);

@@ -13,7 +13,6 @@ use super::numbers::{
 use crate::commands::numbers::{size, whole_within};
 use crate::failure::Failure;
 use crate::options::Json;
-use crate::report::Report;
 
 /// Exact W_k and v after each gradient step from a constant start, for two states
 #[derive(Args)]
@@ -141,7 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         setting: of_step(step),
         margin_needed: rounded(margin_needed(from).sufficient),
     };
-    arguments.json.print(&Path {
+    let path = Path {
         length: arguments.length,
         init_w: arguments.init_w,
         init_v: arguments.init_v,
@@ -150,7 +149,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .zip(&path)
             .map(report)
             .collect(),
-    })
+    };
+    arguments.json.print(&path, &path.text())
 }
 
 /// The settings of the first step, and of all later ones.
@@ -212,7 +212,7 @@ fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
     Ok(TaskPrior::new(&spec, 2, 2)?)
 }
 
-impl Report for Path<'_> {
+impl Path<'_> {
     fn text(&self) -> String {
         let mut text = format!(
             "minimal model, 2 states, t = {}; start: W_k = {}, v = {}\n",

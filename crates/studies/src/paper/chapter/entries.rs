@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use crate::html::{badge, joined, prose};
-use crate::paper::ledger::{Entry, Formula, Kind, Verdict};
+use induct_ledger::{Entry, Formula, Kind, Verdict};
 
 /// A number in readable form: 1.3 · 10⁻¹⁶.
 pub fn number(value: f64) -> Markup {

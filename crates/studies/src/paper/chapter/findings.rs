@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::html::prose;
-use crate::paper::ledger::{Entry, Verdict};
+use induct_ledger::{Entry, Verdict};
 
 /// A sentence about an entry, shown only if the entry has the expected verdict: a table of `findings.toml`.
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_sentence_has_its_verdict_and_numbers() {
-        let entries = crate::paper::ledger::ledger();
+        let entries = induct_ledger::ledger();
         let items = |findings: &[Finding], entries: &[Entry]| {
             let items = said(findings, entries).into_string();
             assert!(!items.contains("NaN"), "{items}");

@@ -6,7 +6,7 @@ use super::entries::article;
 use super::figures::ChapterFigure;
 use super::findings::{FINDINGS, said};
 use crate::html::{badge, document, files, joined, layouts};
-use crate::paper::ledger::{Entry, counts};
+use induct_ledger::{Entry, counts};
 
 /// Parts of the chapter: an anchor, a title, and its groups of entries (the prefixes of their names).
 const PARTS: [(&str, &str, &[&str]); 6] = [

@@ -4,49 +4,36 @@ use induct::measure::{KL_TRUTH, KL_TRUTH_ALL};
 
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::Method::{Number, Share};
-use crate::statistics::Statistic;
+use crate::statistics::{Statistic, number, share};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic(
-        "gap to bigrams",
-        Number(|run| run.exam()?.gap_closed("unigram", "bigram")),
-    ),
-    Statistic(
-        "change of the last loss",
-        Number(|run| change(&run.column(&KL_TRUTH))),
-    ),
-    Statistic(
-        "change of the mean loss",
-        Number(|run| change(&run.column(&KL_TRUTH_ALL))),
-    ),
-    Statistic(
-        "gap by step 2,000",
-        Number(|run| {
-            let loss = run.column(&KL_TRUTH)[run.record_at(2000.0)];
-            let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
-            Some((unigram - loss) / (unigram - bigram))
-        }),
-    ),
-    Statistic(
-        "loss against counts",
-        Number(|run| {
-            let exam = run.exam()?;
-            Some(exam.loss / exam.level("unigram-and-current")?)
-        }),
-    ),
-    Statistic(
-        "four phases in order",
-        Share(|run| run.order() == ["uniform", "unigram", "bigram", "trigram"]),
-    ),
-    Statistic(
-        "gap to Bayes",
-        Number(|run| run.exam()?.gap_closed("uniform", "bayes")),
-    ),
-    Statistic(
-        "gap to trigrams",
-        Number(|run| run.exam()?.gap_closed("bigram", "trigram")),
-    ),
+    number("gap to bigrams", |run| {
+        run.exam()?.gap_closed("unigram", "bigram")
+    }),
+    number("change of the last loss", |run| {
+        change(&run.column(&KL_TRUTH))
+    }),
+    number("change of the mean loss", |run| {
+        change(&run.column(&KL_TRUTH_ALL))
+    }),
+    number("gap by step 2,000", |run| {
+        let loss = run.column(&KL_TRUTH)[run.record_at(2000.0)];
+        let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
+        Some((unigram - loss) / (unigram - bigram))
+    }),
+    number("loss against counts", |run| {
+        let exam = run.exam()?;
+        Some(exam.loss / exam.level("unigram-and-current")?)
+    }),
+    share("four phases in order", |run| {
+        run.order() == ["uniform", "unigram", "bigram", "trigram"]
+    }),
+    number("gap to Bayes", |run| {
+        run.exam()?.gap_closed("uniform", "bayes")
+    }),
+    number("gap to trigrams", |run| {
+        run.exam()?.gap_closed("bigram", "trigram")
+    }),
 ];
 
 /// What one layer can do without looking at a pair.

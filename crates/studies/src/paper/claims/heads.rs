@@ -8,91 +8,73 @@ use induct::probe::EXAM_SET;
 use super::construction;
 use crate::results::{Results, TrainedExperiment, fresh_set};
 use crate::run::Run;
-use crate::statistics::Method::{Number, Untrained, WithModel};
-use crate::statistics::Statistic;
+use crate::statistics::{Statistic, number, untrained, with_model};
 
 /// Sequences over which attention is averaged.
 const OBSERVED: u64 = 32;
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic(
-        "layer 1 looks back at every symbol",
-        WithModel(|trained, run| by_symbol(trained, run)?.into_iter().reduce(f64::min)),
-    ),
-    Statistic(
-        "odd over even lags",
-        Number(|run| {
-            // A run may skip unigrams.
-            let fall = run.fall_from("unigram").or(run.fall_from("uniform"))?;
-            let scores = run.column(&ODD_EVEN);
-            scores.get(run.record_at(fall.start)).copied()
-        }),
-    ),
-    Statistic(
+    with_model("layer 1 looks back at every symbol", |trained, run| {
+        by_symbol(trained, run)?.into_iter().reduce(f64::min)
+    }),
+    number("odd over even lags", |run| {
+        // A run may skip unigrams.
+        let fall = run.fall_from("unigram").or(run.fall_from("uniform"))?;
+        let scores = run.column(&ODD_EVEN);
+        scores.get(run.record_at(fall.start)).copied()
+    }),
+    untrained(
         "construction apart from counts",
-        Untrained(&[
+        &[
             || construction::apart_from_counts(2),
             || construction::apart_from_counts(3),
-        ]),
+        ],
     ),
-    Statistic(
+    untrained(
         "construction's gap to Bayes",
-        Untrained(&[
+        &[
             || construction::gap_closed(2, "uniform", "bayes"),
             || construction::gap_closed(3, "uniform", "bayes"),
-        ]),
+        ],
     ),
-    Statistic(
+    untrained(
         "construction's gap to bigrams",
-        Untrained(&[
+        &[
             || construction::gap_closed(2, "unigram", "bigram"),
             || construction::gap_closed(3, "unigram", "bigram"),
-        ]),
+        ],
     ),
-    Statistic(
-        "time alike until the transition",
-        WithModel(|trained, run| time_alike(trained, run, 1.3)),
-    ),
-    Statistic(
-        "time alike",
-        WithModel(|trained, run| time_alike(trained, run, f64::INFINITY)),
-    ),
-    Statistic(
-        "profiles apart at the end",
-        WithModel(|trained, run| largest_distance(&trained.model, run.params()?)),
-    ),
-    Statistic(
-        "layer 2's own change",
-        WithModel(|trained, run| {
-            let [then, end] = as_the_drop_begins(run)?;
-            let mut set_back = end.to_vec();
-            for name in ["layers.1.W_Q", "layers.1.W_K", "layers.1.v"] {
-                let range = trained.model.layout().tensor(name)?.range.clone();
-                set_back[range.clone()].copy_from_slice(&then[range]);
-            }
-            let second_layer = attention_apart(trained, run, &set_back, end)?;
-            Some(second_layer / attention_apart(trained, run, then, end)?)
-        }),
-    ),
-    Statistic(
-        "attention as the drop begins",
-        WithModel(|trained, run| {
-            let [then, end] = as_the_drop_begins(run)?;
-            attention_apart(trained, run, then, end)
-        }),
-    ),
-    Statistic(
-        "layer 1 looks back",
-        WithModel(|trained, run| {
-            let mut attention = by_symbol(trained, run)?;
-            attention.sort_by(f64::total_cmp);
-            attention.get(1).copied()
-        }),
-    ),
-    Statistic(
-        "layer 2 looks at followers",
-        Number(|run| run.best_head(&INDUCTION, 1)),
-    ),
+    with_model("time alike until the transition", |trained, run| {
+        time_alike(trained, run, 1.3)
+    }),
+    with_model("time alike", |trained, run| {
+        time_alike(trained, run, f64::INFINITY)
+    }),
+    with_model("profiles apart at the end", |trained, run| {
+        largest_distance(&trained.model, run.params()?)
+    }),
+    with_model("layer 2's own change", |trained, run| {
+        let [then, end] = as_the_drop_begins(run)?;
+        let mut set_back = end.to_vec();
+        for name in ["layers.1.W_Q", "layers.1.W_K", "layers.1.v"] {
+            let range = trained.model.layout().tensor(name)?.range.clone();
+            set_back[range.clone()].copy_from_slice(&then[range]);
+        }
+        let second_layer = attention_apart(trained, run, &set_back, end)?;
+        Some(second_layer / attention_apart(trained, run, then, end)?)
+    }),
+    with_model("attention as the drop begins", |trained, run| {
+        let [then, end] = as_the_drop_begins(run)?;
+        attention_apart(trained, run, then, end)
+    }),
+    with_model("layer 1 looks back", |trained, run| {
+        let mut attention = by_symbol(trained, run)?;
+        attention.sort_by(f64::total_cmp);
+        attention.get(1).copied()
+    }),
+    number("layer 2 looks at followers", |run| {
+        run.best_head(&INDUCTION, 1)
+    }),
 ];
 
 /// How many symbols layer 1 marks.

@@ -12,98 +12,73 @@ use rayon::prelude::*;
 use crate::paper::STUDY;
 use crate::results::{Results, fresh_set};
 use crate::run::Run;
-use crate::statistics::Method::{Experiments, Number, Share, Untrained};
-use crate::statistics::{Sample, Statistic, correlation, of_seeds, ratio};
+use crate::statistics::{
+    Sample, Statistic, correlation, experiments, number, of_seeds, ratio, share, untrained,
+};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic(
-        "ends at bigrams",
-        Share(|run| run.order().last().is_some_and(|last| last == "bigram")),
-    ),
-    Statistic(
-        "time at unigrams beside the transformer",
-        Experiments(|of| {
-            of_seeds(of, |runs| {
-                let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
-                // A transformer that is never at unigrams cannot be compared with.
-                (seen(1) > 0.0).then(|| seen(0) / seen(1))
-            })
-        }),
-    ),
-    Statistic(
-        "quick first drop",
-        Number(|run| {
-            let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
-            let level = unigram + 0.1 * (uniform - unigram);
-            Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
-        }),
-    ),
-    Statistic(
-        "excess on independent symbols",
-        Number(|run| {
-            let uniform = run.level_on("iid", "uniform");
-            let unigram = run.level_on("iid", "unigram");
-            Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
-        }),
-    ),
-    Statistic(
-        "gain on doubly stochastic chains",
-        Number(|run| {
-            let uniform = run.level_on("doubly_stochastic", "uniform");
-            Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
-        }),
-    ),
-    Statistic(
-        "layer 2 first, minimal model",
-        Share(|run| {
-            let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
-            let leading = profiles(run).iter().position(|profile| leads(profile, 1));
-            let leading = leading.map(|record| run.steps()[record]);
-            diagonal
-                .zip(leading)
-                .is_some_and(|(diagonal, leading)| diagonal < leading)
-        }),
-    ),
-    Statistic(
-        "layer 2 first, transformer",
-        Share(|run| {
-            let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
-            let matching = half_way(run, &run.column(&MATCHING_GAP));
-            previous
-                .zip(matching)
-                .is_some_and(|(previous, matching)| matching < previous)
-        }),
-    ),
-    Statistic(
-        "even lags follow moments",
-        Number(|run| {
-            let last = profiles(run).pop()?;
-            let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
-            correlation(
-                &above_neighbours(last.get(..=10)?),
-                &above_neighbours(&moments),
-            )
-        }),
-    ),
-    Statistic(
-        "nearest to unigrams against the full rate",
-        Experiments(|of| {
-            ratio(of, |run| {
-                run.distance("unigram").into_iter().reduce(f64::min)
-            })
-        }),
-    ),
-    Statistic(
-        "time at unigrams against the full rate",
-        Experiments(|of| ratio(of, |run| Some(run.steps_at("unigram")))),
-    ),
-    Statistic(
+    share("ends at bigrams", |run| {
+        run.order().last().is_some_and(|last| last == "bigram")
+    }),
+    experiments("time at unigrams beside the transformer", |of| {
+        of_seeds(of, |runs| {
+            let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
+            // A transformer that is never at unigrams cannot be compared with.
+            (seen(1) > 0.0).then(|| seen(0) / seen(1))
+        })
+    }),
+    number("quick first drop", |run| {
+        let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
+        let level = unigram + 0.1 * (uniform - unigram);
+        Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
+    }),
+    number("excess on independent symbols", |run| {
+        let uniform = run.level_on("iid", "uniform");
+        let unigram = run.level_on("iid", "unigram");
+        Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
+    }),
+    number("gain on doubly stochastic chains", |run| {
+        let uniform = run.level_on("doubly_stochastic", "uniform");
+        Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
+    }),
+    share("layer 2 first, minimal model", |run| {
+        let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
+        let leading = profiles(run).iter().position(|profile| leads(profile, 1));
+        let leading = leading.map(|record| run.steps()[record]);
+        diagonal
+            .zip(leading)
+            .is_some_and(|(diagonal, leading)| diagonal < leading)
+    }),
+    share("layer 2 first, transformer", |run| {
+        let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
+        let matching = half_way(run, &run.column(&MATCHING_GAP));
+        previous
+            .zip(matching)
+            .is_some_and(|(previous, matching)| matching < previous)
+    }),
+    number("even lags follow moments", |run| {
+        let last = profiles(run).pop()?;
+        let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
+        correlation(
+            &above_neighbours(last.get(..=10)?),
+            &above_neighbours(&moments),
+        )
+    }),
+    experiments("nearest to unigrams against the full rate", |of| {
+        ratio(of, |run| {
+            run.distance("unigram").into_iter().reduce(f64::min)
+        })
+    }),
+    experiments("time at unigrams against the full rate", |of| {
+        ratio(of, |run| Some(run.steps_at("unigram")))
+    }),
+    untrained(
         "agreement after two steps",
-        Untrained(&[|| two_steps(|outcome| outcome.agreement)]),
+        &[|| two_steps(|outcome| outcome.agreement)],
     ),
-    Statistic(
+    untrained(
         "second-largest after two steps",
-        Untrained(&[|| two_steps(|outcome| outcome.second_largest)]),
+        &[|| two_steps(|outcome| outcome.second_largest)],
     ),
 ];
 

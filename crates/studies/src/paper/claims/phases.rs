@@ -5,121 +5,85 @@ use induct::probe::median;
 
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::Method::{Experiments, Number, Share};
-use crate::statistics::{Sample, Statistic};
+use crate::statistics::{Sample, Statistic, experiments, number, share};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic(
-        "plateau off unigrams",
-        Number(|run| {
-            let range = run.level("uniform") - run.level("bigram");
-            let off = run.fall_from("unigram")?.plateau - run.level("unigram");
-            Some(off.abs() / range)
-        }),
+    number("plateau off unigrams", |run| {
+        let range = run.level("uniform") - run.level("bigram");
+        let off = run.fall_from("unigram")?.plateau - run.level("unigram");
+        Some(off.abs() / range)
+    }),
+    number("nearer to unigrams on the plateau", |run| {
+        let at = run.record_at(run.fall_from("unigram")?.on_plateau());
+        Some(run.distance("unigram")[at] / run.distance("bigram")[at])
+    }),
+    number("plateau against unigrams", |run| {
+        Some((plateau_over_unigram(run)? - 1.0).abs())
+    }),
+    number("nearest to unigrams", |run| {
+        let distances = run.distance("unigram");
+        let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(least / distances.first()?)
+    }),
+    number(
+        "plateau against counts", // Both relative to unigram, each on its own sequences.
+        |run| Some(plateau_over_unigram(run)? / counts_over_unigram(run)?),
     ),
-    Statistic(
-        "nearer to unigrams on the plateau",
-        Number(|run| {
-            let at = run.record_at(run.fall_from("unigram")?.on_plateau());
-            Some(run.distance("unigram")[at] / run.distance("bigram")[at])
-        }),
-    ),
-    Statistic(
-        "plateau against unigrams",
-        Number(|run| Some((plateau_over_unigram(run)? - 1.0).abs())),
-    ),
-    Statistic(
-        "nearest to unigrams",
-        Number(|run| {
-            let distances = run.distance("unigram");
-            let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
-            Some(least / distances.first()?)
-        }),
-    ),
-    Statistic(
-        "plateau against counts",
-        Number(
-            // Both relative to unigram, each on its own sequences.
-            |run| Some(plateau_over_unigram(run)? / counts_over_unigram(run)?),
-        ),
-    ),
-    Statistic(
-        "plateau over drop",
-        Number(|run| {
-            let fall = run.fall_from("unigram")?;
-            Some((fall.start - fall.onset) / (fall.end - fall.start))
-        }),
-    ),
-    Statistic(
-        "distance from aligned runs",
-        Experiments(|of| aligned(of[0])),
-    ),
-    Statistic(
-        "spread of the transition",
-        Experiments(|of| {
-            let usual = of[0].median(|run| run.onset("bigram"));
-            of[0].numbers(|run| Some((run.onset("bigram")? / usual - 1.0).abs()))
-        }),
-    ),
-    Statistic(
-        "previous token",
-        Number(|run| run.best_head(&PREVIOUS_TOKEN, 0)),
-    ),
-    Statistic(
-        "phases in order",
-        Share(|run| run.order() == ["uniform", "unigram", "bigram"]),
-    ),
-    Statistic(
-        "steepness",
-        Number(|run| {
-            let fall = run.fall_from("unigram")?;
-            let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
-            let losses = run.column(&KL_TRUTH);
-            let at = |step: f64| losses[run.record_at(step)];
-            let middle = fall.on_plateau();
-            let plateau = (at(middle) - at(fall.start)) / (fall.start - middle);
-            Some(if plateau > 0.0 {
-                drop / plateau
-            } else {
-                f64::INFINITY
-            })
-        }),
-    ),
-    Statistic(
-        "apart in the second drop",
-        Share(|run| {
-            let Some(fall) = run.fall_from("unigram") else {
-                return false;
-            };
-            let [from, to] = [fall.start, fall.end].map(|step| run.record_at(step));
-            let change = |strategy: &str| {
-                let distances = run.distance(strategy);
-                distances[to] - distances[from]
-            };
-            change("unigram") > 0.0 && change("bigram") < 0.0
-        }),
-    ),
-    Statistic(
-        "plateau, then drop",
-        Share(|run| {
-            let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
-            let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));
-            let Some(&reached) = losses.last() else {
-                return false;
-            };
-            let complete_for_good = |share: f64| {
-                let level = unigram - share * (unigram - reached);
-                let last_above = losses.iter().rposition(|&loss| loss > level)?;
-                steps.get(last_above + 1).copied()
-            };
-            let near = run.first(&KL_TRUTH, |loss| loss <= unigram + 0.1 * (unigram - bigram));
-            let times = (near, complete_for_good(0.1), complete_for_good(0.9));
-            let (Some(near), Some(start), Some(end)) = times else {
-                return false;
-            };
-            reached < 0.5 * (unigram + bigram) && start - near >= end - start
-        }),
-    ),
+    number("plateau over drop", |run| {
+        let fall = run.fall_from("unigram")?;
+        Some((fall.start - fall.onset) / (fall.end - fall.start))
+    }),
+    experiments("distance from aligned runs", |of| aligned(of[0])),
+    experiments("spread of the transition", |of| {
+        let usual = of[0].median(|run| run.onset("bigram"));
+        of[0].numbers(|run| Some((run.onset("bigram")? / usual - 1.0).abs()))
+    }),
+    number("previous token", |run| run.best_head(&PREVIOUS_TOKEN, 0)),
+    share("phases in order", |run| {
+        run.order() == ["uniform", "unigram", "bigram"]
+    }),
+    number("steepness", |run| {
+        let fall = run.fall_from("unigram")?;
+        let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
+        let losses = run.column(&KL_TRUTH);
+        let at = |step: f64| losses[run.record_at(step)];
+        let middle = fall.on_plateau();
+        let plateau = (at(middle) - at(fall.start)) / (fall.start - middle);
+        Some(if plateau > 0.0 {
+            drop / plateau
+        } else {
+            f64::INFINITY
+        })
+    }),
+    share("apart in the second drop", |run| {
+        let Some(fall) = run.fall_from("unigram") else {
+            return false;
+        };
+        let [from, to] = [fall.start, fall.end].map(|step| run.record_at(step));
+        let change = |strategy: &str| {
+            let distances = run.distance(strategy);
+            distances[to] - distances[from]
+        };
+        change("unigram") > 0.0 && change("bigram") < 0.0
+    }),
+    share("plateau, then drop", |run| {
+        let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
+        let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));
+        let Some(&reached) = losses.last() else {
+            return false;
+        };
+        let complete_for_good = |share: f64| {
+            let level = unigram - share * (unigram - reached);
+            let last_above = losses.iter().rposition(|&loss| loss > level)?;
+            steps.get(last_above + 1).copied()
+        };
+        let near = run.first(&KL_TRUTH, |loss| loss <= unigram + 0.1 * (unigram - bigram));
+        let times = (near, complete_for_good(0.1), complete_for_good(0.9));
+        let (Some(near), Some(start), Some(end)) = times else {
+            return false;
+        };
+        reached < 0.5 * (unigram + bigram) && start - near >= end - start
+    }),
 ];
 
 /// Why phases are read from the loss where there are many states.

@@ -3,24 +3,18 @@
 use crate::paper::INTERPOLATED;
 use crate::results::TrainedExperiment;
 use crate::run::Run;
-use crate::statistics::Method::Experiments;
-use crate::statistics::{Sample, Statistic, by_seed, trend};
+use crate::statistics::{Sample, Statistic, by_seed, experiments, trend};
 
 pub(super) const STATISTICS: &[Statistic] = &[
-    Statistic("sooner at p = 1", Experiments(|of| sooner(of, 1.0))),
-    Statistic(
-        "onset by p",
-        Experiments(|of| trend(of, &INTERPOLATED, onset_or_never)),
-    ),
-    Statistic("twice as soon at p = 1", Experiments(|of| sooner(of, 0.5))),
-    Statistic(
-        "onset by p from 0.5",
-        Experiments(|of| trend(&of[5..], &INTERPOLATED[5..], onset_or_never)),
-    ),
-    Statistic(
-        "plateau by p",
-        Experiments(|of| trend(of, &INTERPOLATED, |run| Some(run.steps_at("unigram")))),
-    ),
+    experiments("sooner at p = 1", |of| sooner(of, 1.0)),
+    experiments("onset by p", |of| trend(of, &INTERPOLATED, onset_or_never)),
+    experiments("twice as soon at p = 1", |of| sooner(of, 0.5)),
+    experiments("onset by p from 0.5", |of| {
+        trend(&of[5..], &INTERPOLATED[5..], onset_or_never)
+    }),
+    experiments("plateau by p", |of| {
+        trend(of, &INTERPOLATED, |run| Some(run.steps_at("unigram")))
+    }),
 ];
 
 fn onset_or_never(run: &Run) -> Option<f64> {

@@ -4,7 +4,7 @@ use induct_figure::{Axis, Colour, Mark, Panel, Plot, Series};
 use induct_pictures::strategy_colours;
 
 use super::{ChapterFigure, entry};
-use crate::paper::ledger::{Entry, Kind};
+use induct_ledger::{Entry, Kind};
 
 /// The tolerance of equalities that must hold to rounding. A few are about measured powers or samples and
 /// have a larger one.

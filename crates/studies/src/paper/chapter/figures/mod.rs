@@ -9,7 +9,7 @@ use induct::theory::Coupling;
 use induct_figure::{Figure, Panel};
 use rayon::prelude::*;
 
-use crate::paper::ledger::Entry;
+use induct_ledger::Entry;
 
 /// A figure with its place in the chapter.
 pub struct ChapterFigure {

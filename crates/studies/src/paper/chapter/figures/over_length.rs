@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::steps::{ETA, LENGTH};
 use super::{ChapterFigure, entry};
-use crate::paper::ledger::{Entry, v2_threshold};
+use induct_ledger::{Entry, v2_threshold};
 
 pub fn ratio(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {

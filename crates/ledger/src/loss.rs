@@ -73,7 +73,7 @@ fn margin() -> Entry {
         let all = enumerate(&only(CHAINS[0]), &start, 1.0).expect("short sequences");
         let n = t as f64;
         let truth = [all.margin_needed, margin_needed(&start).necessary];
-        Point::new(&[("t", n)], C * C * n * (n + 1.0) / 2.0, truth)
+        Point::of_length(t, C * C * n * (n + 1.0) / 2.0, truth)
     });
     Claim::new("first-step.margin").equality(points)
 }
@@ -105,11 +105,7 @@ fn total_expectation() -> Entry {
         let at_once = enumerate(&dirichlet(), &start, margin)
             .expect("short sequences")
             .loss;
-        Point::new(
-            &[("t", t as f64)],
-            printed,
-            [coupling.loss(&start, margin), at_once],
-        )
+        Point::of_length(t, printed, [coupling.loss(&start, margin), at_once])
     });
     Claim::new("loss.total-expectation").equality(points)
 }

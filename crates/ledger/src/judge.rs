@@ -3,13 +3,13 @@
 //! The paper makes three kinds of claim: that two expressions are equal, that they are equal up to a term of
 //! lower order, and that a statement holds. Each kind has its rule here, and verdicts are made nowhere else.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use super::evidence::{Evidence, Kind, Line, Point, Verdict};
 use super::{Correction, Entry, Formula, Place};
-use crate::study::tables;
 
 /// An entry that has not been judged yet.
 pub(super) struct Claim {
@@ -35,7 +35,10 @@ struct Text {
     condition: Option<String>,
 }
 
-static TEXTS: LazyLock<Vec<Text>> = LazyLock::new(|| tables(include_str!("../ledger.toml")));
+static TEXTS: LazyLock<BTreeMap<String, Vec<Text>>> = LazyLock::new(|| {
+    let found = toml::from_str(include_str!("ledger.toml"));
+    found.unwrap_or_else(|error| panic!("{error}"))
+});
 
 /// Deviations up to this size count as rounding: the printed forms divide by powers of 1 − λ.
 const TOLERANCE: f64 = 1e-10;
@@ -47,7 +50,7 @@ impl Claim {
     ///
     /// If it says nothing.
     pub fn new(id: &str) -> Self {
-        let text = TEXTS.iter().find(|text| text.id == id);
+        let text = TEXTS["entry"].iter().find(|text| text.id == id);
         let text = text.unwrap_or_else(|| panic!("{id} is not in ledger.toml"));
         let correction = text.correction.as_ref().map(|formula| Correction {
             formula: Formula(formula),

@@ -56,7 +56,7 @@ fn leading_v1(couplings: &Couplings) -> Entry {
     let constant = (1.0 - LN_2) / 3.0;
     let points = LENGTHS.map(|t| {
         let printed = constant * (t as f64 + 1.0) / 2.0;
-        Point::new(&[("t", t as f64)], printed, drives(couplings, t, 1))
+        Point::of_length(t, printed, drives(couplings, t, 1))
     });
     Claim::new("second-step.leading-v1").leading(0.0, points)
 }
@@ -87,7 +87,7 @@ fn leading_constant_part(couplings: &Couplings) -> Entry {
             first_drive(couplings.dirichlet(t)).v[0],
             couplings.v_by_distances(t, 1)[0],
         ];
-        Point::new(&[("t", t as f64)], constant_part(t, 1), truth)
+        Point::of_length(t, constant_part(t, 1), truth)
     });
     Claim::new("second-step.leading-constant-part").leading(0.0, points)
 }
@@ -96,7 +96,7 @@ fn same_start(couplings: &Couplings) -> Entry {
     let points = LENGTHS.map(|t| {
         let fast = first_drive(couplings.dirichlet(t)).v;
         let truth = [fast[1], couplings.v_by_distances(t, 2)[0]];
-        Point::new(&[("t", t as f64)], fast[0], truth)
+        Point::of_length(t, fast[0], truth)
     });
     let gap = |t: usize| {
         let v = &first_drive(couplings.dirichlet(t)).v;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use induct_studies::paper::ledger::{Entry, Kind, Point, Verdict, ledger};
+use induct_ledger::{Entry, Kind, Point, Verdict, ledger};
 
 static LEDGER: LazyLock<Vec<Entry>> = LazyLock::new(ledger);
 

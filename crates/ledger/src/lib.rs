@@ -27,10 +27,9 @@ mod strategies;
 mod truth;
 mod v2_threshold;
 
-pub(crate) use evidence::Evidence;
-pub use evidence::{Kind, Point, Verdict};
-pub(crate) use formula::Formula;
-pub(crate) use v2_threshold::v2_threshold;
+pub use evidence::{Evidence, Kind, Line, Point, Verdict};
+pub use formula::Formula;
+pub use v2_threshold::v2_threshold;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -79,7 +78,7 @@ impl Entry {
     }
 
     /// A number of its evidence by name; NaN if there is none, which a test rules out.
-    pub(crate) fn number(&self, name: &str) -> f64 {
+    pub fn number(&self, name: &str) -> f64 {
         let found = self.evidence.numbers.iter().find(|(own, _)| own == name);
         found.map_or(f64::NAN, |(_, value)| *value)
     }

@@ -120,7 +120,7 @@ fn infinite(couplings: &Couplings) -> Entry {
     let drive = |t: usize| first_drive(couplings.diagonal(t)).w_k[0];
     let points = [2, 3, 7, 12].map(|t| {
         let slow = by_enumeration(&symmetric(0.5), &Weights::constant(2, t, 1.0, 1.0));
-        Point::new(&[("t", t as f64)], f64::INFINITY, [drive(t), -slow.w_k[0]]).corrected(sum(t))
+        Point::of_length(t, f64::INFINITY, [drive(t), -slow.w_k[0]]).corrected(sum(t))
     });
     let growth = (drive(1024) / 1024.0 - drive(512) / 512.0) / std::f64::consts::LN_2;
     let curve = (2..=10)
@@ -140,7 +140,7 @@ fn off_diagonal(couplings: &Couplings) -> Entry {
     let points = [2, 3, 7, 12].map(|t| {
         let slow = by_enumeration(&symmetric(0.5), &Weights::constant(2, t, 1.0, 1.0));
         let fast = first_drive(couplings.diagonal(t)).w_k[1];
-        Point::new(&[("t", t as f64)], 0.0, [fast, -slow.w_k[1]])
+        Point::of_length(t, 0.0, [fast, -slow.w_k[1]])
     });
     Claim::new("corollary.off-diagonal")
         .unit(w11_size)
@@ -199,7 +199,7 @@ fn no_preference(couplings: &Couplings) -> Entry {
     };
     let points = [64, 128, 256, 512].map(|t| {
         let [even, summed, plain] = orders(t);
-        Point::new(&[("t", t as f64)], 0.5 * plain - even, [even, summed])
+        Point::of_length(t, 0.5 * plain - even, [even, summed])
     });
     Claim::new("corollary.no-preference")
         .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])

@@ -53,7 +53,7 @@ fn w_after_first(couplings: &Couplings) -> Entry {
         let eta = 1.0 / (t * t) as f64;
         let fast = first_drive(couplings.dirichlet(t)).w_k[0];
         let truth = [fast, couplings.w_by_distances(t)[0]].map(|drive| V * eta * drive);
-        Point::new(&[("t", t as f64)], V * leading_constants()[0] / 6.0, truth)
+        Point::of_length(t, V * leading_constants()[0] / 6.0, truth)
     });
     Claim::new("proposition.w-after-first").leading(-1.0, points)
 }
@@ -64,7 +64,7 @@ fn v_after_first(couplings: &Couplings) -> Entry {
         let eta = 1.0 / (t * t) as f64;
         let fast = first_drive(couplings.dirichlet(t)).v[0];
         let truth = [fast, couplings.v_by_distances(t, 1)[0]].map(|drive| V + eta * w * drive);
-        Point::new(&[("t", t as f64)], V, truth)
+        Point::of_length(t, V, truth)
     });
     Claim::new("proposition.v-after-first").leading(-1.0, points)
 }
@@ -134,7 +134,7 @@ fn w_order() -> Entry {
     let slow = power_of_width(|epsilon| mean(epsilon, |chain| w_by_distances(chain, t, 1, 1)));
     Claim::new("proposition.w-order")
         .tolerance(POWER_TOLERANCE)
-        .equality([Point::new(&[("t", t as f64)], 1.0, [fast, slow]).corrected(2.0)])
+        .equality([Point::of_length(t, 1.0, [fast, slow]).corrected(2.0)])
 }
 
 /// The weights after each of the two steps with η₁ = 1/t² and η₂ = 1/t; the second step's decay erases both

@@ -130,7 +130,7 @@ fn leading_v(couplings: &Couplings) -> Entry {
             first_drive(couplings.dirichlet(t)).v[1],
             couplings.v_by_distances(t, 2)[0],
         ];
-        Point::new(&[("t", n)], constant_d() * (n - 1.0) / 2.0, truth)
+        Point::of_length(t, constant_d() * (n - 1.0) / 2.0, truth)
     });
     Claim::new("first-step.leading-v").leading(0.0, points)
 }

@@ -155,7 +155,7 @@ fn start() -> Entry {
                 let answer = answer.expect("a sequence of two states");
                 [answer[0], answer[1]]
             });
-        points.push(Point::new(&[("t", t as f64)], 0.0, [by_classes, by_bayes]));
+        points.push(Point::of_length(t, 0.0, [by_classes, by_bayes]));
     }
     Claim::new("posterior.start")
         .tolerance(1e-6)

@@ -105,11 +105,7 @@ fn averaged(couplings: &Couplings, printed: usize, truth: usize) -> Vec<Point> {
         let ones = Weights::constant(2, t, 1.0, 1.0);
         let slow = by_enumeration(&dirichlet(), &ones);
         let fast = first_drive(couplings.dirichlet(t));
-        Point::new(
-            &[("t", t as f64)],
-            fast.w_k[printed],
-            [fast.w_k[truth], -slow.w_k[truth]],
-        )
+        Point::of_length(t, fast.w_k[printed], [fast.w_k[truth], -slow.w_k[truth]])
     });
     short.to_vec()
 }
@@ -140,11 +136,7 @@ fn leading_w(couplings: &Couplings, column: usize) -> Entry {
         let n = t as f64;
         let fast = first_drive(couplings.dirichlet(t)).w_k[column - 1];
         let slow = couplings.w_by_distances(t)[column - 1];
-        Point::new(
-            &[("t", n)],
-            constant * (n + 1.0) * (n + 2.0) / 6.0,
-            [fast, slow],
-        )
+        Point::of_length(t, constant * (n + 1.0) * (n + 2.0) / 6.0, [fast, slow])
     });
     let id = match column {
         1 => "first-step.leading-diagonal",
@@ -220,7 +212,7 @@ fn ratio(couplings: &Couplings) -> Entry {
     }
     let points = [4, 8, 16, 32].into_iter().chain(LENGTHS).map(|t| {
         let truth = [at(t), ratio(&couplings.w_by_distances(t))];
-        Point::new(&[("t", t as f64)], near(truth[0]), truth).inside(t >= high)
+        Point::of_length(t, near(truth[0]), truth).inside(t >= high)
     });
     let [diagonal, off_diagonal] = leading_constants();
     let curve = (2..=10).map(|power| 1 << power).map(|t| (t as f64, at(t)));

@@ -92,6 +92,11 @@ impl Point {
         }
     }
 
+    /// A point that is about sequences of t symbols, whatever else.
+    pub(super) fn of_length(t: usize, printed: f64, truth: [f64; 2]) -> Self {
+        Self::new(&[("t", t as f64)], printed, truth)
+    }
+
     /// The same point with the value of the corrected form.
     pub(super) fn corrected(mut self, value: f64) -> Self {
         self.corrected = Some(value);
