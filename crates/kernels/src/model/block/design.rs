@@ -73,16 +73,8 @@ pub trait BlockPass: Debug + Send {
     /// Computes some rows, up to what is written.
     fn forward(&mut self, _c: Context, _rows: Range<usize>) {}
 
-    /// Sets `out` to `base`, if there is one, plus what source number `source` writes in some rows; what all write if
-    /// there is no number.
-    fn write(
-        &self,
-        c: Context,
-        source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    );
+    /// Adds what source number `source` writes in some rows to `out`; what all write if there is no number.
+    fn write(&self, c: Context, source: Option<usize>, rows: Range<usize>, out: &mut [Lane]);
 
     /// Computes once more what [`forward`](Self::forward) keeps of the last group only.
     fn repeat(&mut self, _c: Context, _rows: Range<usize>) {}

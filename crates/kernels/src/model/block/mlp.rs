@@ -137,24 +137,11 @@ impl BlockPass for MlpPass {
         }
     }
 
-    fn write(
-        &self,
-        c: Context,
-        _source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    ) {
-        let (mlp, wide) = (&self.mlp, self.mlp.b_in.len());
-        let active = &self.active[self.wide_span(&rows)];
-        let (w, b) = (c.weight(&mlp.w_out), c.weight(&mlp.b_out));
-        match base {
-            Some(base) => {
-                linear::set_to_biased(base, b, out);
-                linear::add_forward(c.level, active, w, wide, mlp.width, out);
-            }
-            None => linear::forward(c.level, active, w, b, wide, out),
-        }
+    fn write(&self, c: Context, _source: Option<usize>, rows: Range<usize>, out: &mut [Lane]) {
+        let (mlp, active) = (&self.mlp, &self.active[self.wide_span(&rows)]);
+        linear::add_rows(c.weight(&mlp.b_out), 1.0, out);
+        let (w, wide) = (c.weight(&mlp.w_out), mlp.b_in.len());
+        linear::add_forward(c.level, active, w, wide, mlp.width, out);
     }
 
     fn write_backward(

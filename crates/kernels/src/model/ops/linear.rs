@@ -348,11 +348,11 @@ pub fn set_rows(b: &[f32], y: &mut [Lane]) {
     }
 }
 
-/// y_i = x_i + b, for every row.
-pub fn set_to_biased(x: &[Lane], b: &[f32], y: &mut [Lane]) {
-    for (x_row, y_row) in x.chunks_exact(b.len()).zip(y.chunks_exact_mut(b.len())) {
-        for ((y_c, &x_c), &b_c) in y_row.iter_mut().zip(x_row).zip(b) {
-            *y_c = x_c + Lane::splat(b_c);
+/// Adds factor · b (`[outer]`) to every row of y.
+pub fn add_rows(b: &[f32], factor: f32, y: &mut [Lane]) {
+    for y_row in y.chunks_exact_mut(b.len()) {
+        for (y_c, &b_c) in y_row.iter_mut().zip(b) {
+            *y_c += Lane::splat(factor * b_c);
         }
     }
 }

@@ -60,11 +60,10 @@ impl Change {
         !self.silent && self.pattern != Some(Pattern::WithoutUniform)
     }
 
-    /// Buffers: weights by pair [t, t], or means [t, m].
-    pub fn buffer(self, t: usize, m: usize, buffers: &mut Allocator) -> Vec<Lane> {
+    /// A buffer for weights by pair, [t, t].
+    pub fn buffer(self, t: usize, buffers: &mut Allocator) -> Vec<Lane> {
         match self.pattern {
             Some(pattern) if pattern.is_by_lane() => buffers.lanes([t, t]),
-            Some(Pattern::WithoutUniform) => buffers.lanes([t, m]),
             _ => Vec::new(),
         }
     }
@@ -96,11 +95,7 @@ impl Change {
         head: &mut HeadScratch,
     ) {
         if self.pattern == Some(Pattern::WithoutUniform) {
-            clamped::means(level, rows.clone(), m, y, &mut head.given);
-            let span = rows.start * m..rows.end * m;
-            for (c, &mean) in head.c[span.clone()].iter_mut().zip(&head.given[span]) {
-                *c = *c - mean;
-            }
+            clamped::forward(level, Table::Uniform(-1.0), rows, m, y, &mut head.c);
         }
     }
 
@@ -111,15 +106,13 @@ impl Change {
         level: Level,
         rows: Range<usize>,
         m: usize,
+        y: &[Lane],
         head: &mut HeadScratch,
         dy: &mut [Lane],
     ) {
         if self.pattern == Some(Pattern::WithoutUniform) {
-            let span = rows.start * m..rows.end * m;
-            for (c, &mean) in head.c[span.clone()].iter_mut().zip(&head.given[span]) {
-                *c += mean;
-            }
-            clamped::means_removed_backward(level, rows, m, &head.dc, dy);
+            clamped::forward(level, Table::Uniform(1.0), rows.clone(), m, y, &mut head.c);
+            clamped::backward(level, Table::Uniform(-1.0), rows, m, &head.dc, dy);
         }
     }
 

@@ -176,16 +176,19 @@ impl Pass<'_> {
             out.copy_from_slice(base);
             for (index, &source) in slot.sources.iter().enumerate() {
                 let single = edits.single(span.clone());
-                pass.write(c, Some(index), rows.clone(), None, single);
+                single.fill(Lane::ZERO);
+                pass.write(c, Some(index), rows.clone(), single);
                 self.drop_rows(Some(s), rows.clone(), single);
                 edits.write(plan, source, span.clone(), out);
             }
             return;
         }
         if self.mask(Some(s)).is_none() {
-            return pass.write(c, None, rows, Some(base), out);
+            out.copy_from_slice(base);
+            return pass.write(c, None, rows, out);
         }
-        pass.write(c, None, rows.clone(), None, out);
+        out.fill(Lane::ZERO);
+        pass.write(c, None, rows.clone(), out);
         self.drop_rows(Some(s), rows, out);
         for (x, &base) in out.iter_mut().zip(base) {
             *x = base + *x;

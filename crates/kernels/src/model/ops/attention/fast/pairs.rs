@@ -9,48 +9,48 @@ use std::ops::Range;
 
 use super::lags::Lags;
 use super::sums::BEYOND;
-use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
+use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, pairwise};
 use crate::lanes::Lane;
 
 /// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
 const FEW: usize = 2;
 const MANY: usize = 8;
 
-/// Computes the weights of a group's rows, and one over their sums.
+/// Computes the scores of a group's rows, and the largest of each.
 #[inline(always)]
-pub(super) fn weights_any<const FUSED: bool, const TALL: usize>(
+pub(super) fn scores_any<const FUSED: bool, const TALL: usize>(
     inputs: &Inputs,
-    rows: Range<usize>,
+    rows: &Range<usize>,
     group: &mut TileRows,
 ) {
     group.most.fill(Lane::splat(f32::NEG_INFINITY));
-    for block in blocks(&rows, inputs.columns) {
-        for (first, count) in tiles(&rows) {
+    for block in blocks(rows, inputs.columns) {
+        for (first, count) in tiles(rows) {
             match count {
                 ROWS if TALL == ROWS => {
-                    scores_of_rows::<FUSED, ROWS, ROWS, 7, 4>(inputs, &rows, first, &block, group);
+                    scores_of_rows::<FUSED, ROWS, ROWS, 7, 4>(inputs, rows, first, &block, group);
                 }
                 ROWS => {
-                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, &rows, first, &block, group);
+                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, rows, first, &block, group);
                 }
-                _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, first, &block, group),
+                _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, rows, first, &block, group),
             }
         }
     }
+    if let Some(masked) = &inputs.masked {
+        pairwise::add_scores::<FUSED>(inputs, masked, rows, group);
+    }
+}
+
+/// Turns the scores of a group's rows into weights 2^(s − largest), and computes one over their sums.
+#[inline(always)]
+pub(super) fn softmax_any<const FUSED: bool>(rows: &Range<usize>, group: &mut TileRows) {
     let weights = group.weights.chunks_mut(group.length).zip(&group.most);
     for (i, ((row, &most), inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
         *inverse = exponentials::<FUSED>(&mut row[..=i], most).inverse();
         // Other rows of the group may see keys that this row does not.
         row[i + 1..rows.end].fill(Lane::ZERO);
     }
-}
-
-/// Writes the scores of row i into the group's first row.
-#[inline(always)]
-pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut TileRows) {
-    let (rows, block) = (i..i + 1, 0..i + 1);
-    group.most[0] = Lane::splat(f32::NEG_INFINITY);
-    scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
 }
 
 /// Splits the rows of a group into tiles of [`ROWS`], and single rows for the remainder: (first row, count).
@@ -221,16 +221,6 @@ fn exponentials<const FUSED: bool>(row: &mut [Lane], most: Lane) -> Lane {
         sum += *score;
     }
     sum
-}
-
-/// Turns the scores of the group's first row, row i, into weights that sum to one.
-#[inline(always)]
-pub(super) fn softmax_any<const FUSED: bool>(i: usize, group: &mut TileRows) {
-    let row = &mut group.weights[..=i];
-    let inverse = exponentials::<FUSED>(row, group.most[0]).inverse();
-    for weight in row {
-        *weight = *weight * inverse;
-    }
 }
 
 /// Computes the slopes of a group's rows in a block of keys, given −dout_i · out_i
