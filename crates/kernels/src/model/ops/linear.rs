@@ -4,7 +4,7 @@
 //! numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over.
 //! Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
-use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose_rows};
+use crate::lanes::cross_lane::{Strided, add_sums, add_turned_products, transpose_rows};
 use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// Columns of a tile of sums. Its rows are as many as the registers allow (`TALL`): eight sums keep both
@@ -330,12 +330,9 @@ pub fn add_weight_gradient(level: Level, x: &[Lane], dy: &[Lane], inner: usize, 
 pub fn add_bias_gradient(level: Level, dy: &[Lane], db: &mut [f32]) {
     let outer = db.len();
     for (n, db) in db.chunks_mut(LANES).enumerate() {
-        let (mut sums, mut totals) = ([Lane::ZERO; LANES], [0.0; LANES]);
+        let mut sums = [Lane::ZERO; LANES];
         column_sums(level, dy, outer, n * LANES, &mut sums[..db.len()]);
-        sum_lanes(level, &sums, &mut totals);
-        for (sum, total) in db.iter_mut().zip(totals) {
-            *sum += total;
-        }
+        add_sums(level, &sums, db);
     }
 }
 

@@ -5,15 +5,11 @@
 //! shared by all lanes. Gradients of parameters are kept by lane and summed once per block, or summed over lanes
 //! on the way where that is faster.
 
+pub mod activation;
 pub mod attention;
 pub mod convolution;
 pub mod dropout;
-pub mod gelu;
-pub mod gelu_exact;
 pub mod layer_norm;
 pub mod linear;
-pub mod relu;
 pub mod scan;
 pub mod short_convolution;
-pub mod silu;
-pub mod softplus;

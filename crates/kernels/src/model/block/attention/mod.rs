@@ -153,9 +153,9 @@ impl Attention {
         self.biases.as_ref()?.o.as_ref()
     }
 
-    /// What masked relative positions add to the scores: Σ_c x_c m_ijc r_{i−j,c}, where x is what they meet. Masks
-    /// are [t t, m].
-    fn masked_term<'t>(&self, masks: &Matrix, [q, k, r]: [Value<'t>; 3]) -> Value<'t> {
+    /// What relative positions add to the scores: Σ_c x_c m_ijc r_{i−j,c}, where x is what they meet. Masks, [t t, m],
+    /// are one where nothing is dropped.
+    fn positional_term<'t>(&self, masks: Option<&Matrix>, [q, k, r]: [Value<'t>; 3]) -> Value<'t> {
         let ((rows, size), t) = (q.size(), self.length);
         let by_pair = (rows * rows, size);
         let meets_key = self.scheme.relative == RelativeTerm::Key;
@@ -171,7 +171,7 @@ impl Attention {
         });
         let masks = Matrix::from_fn(rows * rows, size, |pair, c| {
             let (i, j) = of_pair(pair);
-            masks[(i * t + j, c)]
+            masks.map_or(1.0, |masks| masks[(i * t + j, c)])
         });
         let terms = asking.each_times(lags).each_times(q.tape().constant(masks));
         let sums = terms.row_means().scaled(size as f64);
@@ -233,19 +233,11 @@ impl Block for Attention {
         let head = |head: usize| {
             let own = |matrix: Value<'t>| matrix.columns(head * size, size);
             let turned = |x| self.scheme.turned(x, (rows, size));
-            let (q, k) = (turned(own(queries)), turned(own(keys)).transposed());
-            let mut scores = q.times(k);
+            let (q, k) = (turned(own(queries)), turned(own(keys)));
+            let mut scores = q.times(k.transposed());
             if let Some(r) = positions.map(own) {
-                let square = (rows, rows);
                 let masks = masks.as_ref().map(|all| all.columns(head * size, size));
-                let term = match (masks, self.scheme.relative) {
-                    (Some(masks), _) => self.masked_term(&masks, [q, k.transposed(), r]),
-                    (None, RelativeTerm::Query) => q
-                        .times(r.transposed())
-                        .take(square, |i, j| Some((i, i.checked_sub(j)?))),
-                    (None, _) => r.times(k).take(square, |i, j| Some((i.checked_sub(j)?, j))),
-                };
-                scores = scores + term;
+                scores = scores + self.positional_term(masks.as_ref(), [q, k, r]);
             }
             let scores = scores.scaled(1.0 / (size as f64).sqrt());
             let output = run.attend(head, scores, own(values));

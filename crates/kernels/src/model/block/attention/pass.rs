@@ -460,7 +460,7 @@ impl BlockPass for AttentionPass {
             grads: &mut *back.grads,
         };
         product.product(level, c.weights, weight, d, dy);
-        short_convolution::add_input_backward(level, c.weight(place), d, d_seen, back.dx());
+        short_convolution::input_backward(level, c.weight(place), d, d_seen, back.dx());
         let d_kernel = &mut back.grads[place.clone()];
         short_convolution::add_kernel_gradient(level, back.x, d_seen, d, d_kernel);
     }
