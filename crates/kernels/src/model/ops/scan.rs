@@ -30,8 +30,7 @@ pub struct Inputs<'a> {
     pub size: usize,
 }
 
-/// Columns and channels of a tile of h.
-const BROAD: usize = 4;
+/// Channels of a tile of h.
 const TALL: usize = 2;
 
 /// What a tile does.
@@ -151,13 +150,16 @@ fn across<const FUSED: bool, const HOW: u8, const P: usize>(
     by_channel: &mut [Lane],
     by_column: &mut [Lane],
 ) {
-    let whole = x.size - x.size % BROAD;
-    for n in (0..whole).step_by(BROAD) {
-        tile::<FUSED, HOW, P, BROAD>(x, rows.clone(), at, n, dy, state, by_channel, by_column);
-    }
-    for n in whole..x.size {
-        tile::<FUSED, HOW, P, 1>(x, rows.clone(), at, n, dy, state, by_channel, by_column);
-    }
+    along!(x.size, |n| tile::<FUSED, HOW, P>(
+        x,
+        rows.clone(),
+        at,
+        n,
+        dy,
+        state,
+        by_channel,
+        by_column
+    ));
 }
 
 /// Channels from `p` on and columns from `n` on. `by_channel` is y or du, `by_column` dC or dB.

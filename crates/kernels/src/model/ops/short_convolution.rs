@@ -6,9 +6,6 @@
 use crate::lanes::cross_lane::add_sums;
 use crate::lanes::{LANES, Lane, Level, leveled};
 
-/// Columns of a tile of sums.
-const BROAD: usize = 4;
-
 /// Sets y to the convolution of x.
 pub fn forward(level: Level, kernel: &[f32], columns: usize, x: &[Lane], y: &mut [Lane]) {
     convolve::<false>(level, kernel, columns, x, y);
@@ -46,14 +43,14 @@ leveled!(
         x: &[Lane],
         y: &mut [Lane],
     ) {
-        let whole = columns - columns % BROAD;
         for i in 0..y.len() / columns {
-            for c in (0..whole).step_by(BROAD) {
-                tile::<FUSED, BACKWARD, BROAD>(kernel, columns, (i, c), x, y);
-            }
-            for c in whole..columns {
-                tile::<FUSED, BACKWARD, 1>(kernel, columns, (i, c), x, y);
-            }
+            along!(columns, |c| tile::<FUSED, BACKWARD>(
+                kernel,
+                columns,
+                (i, c),
+                x,
+                y
+            ));
         }
     }
 );
@@ -95,13 +92,13 @@ leveled!(
         first: usize,
         sums: &mut [Lane],
     ) {
-        let count = sums.len();
-        for c in (0..count - count % BROAD).step_by(BROAD) {
-            product_sums::<FUSED, BROAD>(x, y, columns, first + c, &mut sums[c..]);
-        }
-        for c in count - count % BROAD..count {
-            product_sums::<FUSED, 1>(x, y, columns, first + c, &mut sums[c..]);
-        }
+        along!(sums.len(), |c| product_sums::<FUSED>(
+            x,
+            y,
+            columns,
+            first + c,
+            &mut sums[c..]
+        ));
     }
 );
 

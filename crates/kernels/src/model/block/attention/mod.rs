@@ -148,6 +148,12 @@ impl Attention {
         self.width / self.heads
     }
 
+    /// The bias of queries, keys or values.
+    fn read_bias(&self, reader: usize) -> Option<&Range<usize>> {
+        let Biases { q, k, v, .. } = self.biases.as_ref()?;
+        Some([q, k, v][reader])
+    }
+
     /// The output's bias. Every head writes an equal share of it.
     fn output_bias(&self) -> Option<&Range<usize>> {
         self.biases.as_ref()?.o.as_ref()
@@ -209,21 +215,20 @@ impl Block for Attention {
 
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, d, size) = (run.rows(), self.width, self.size());
-        let mut seen = |reader: usize| match &self.convolution {
-            Some(kernels) => {
-                formulas::short_convolution(read[reader], run.weight(&kernels[reader], d))
+        let weights = [&self.w_q, &self.w_k, &self.w_v];
+        let [queries, keys, values] = [0, 1, 2].map(|reader| {
+            let seen = match &self.convolution {
+                None => read[reader],
+                Some(kernels) => {
+                    formulas::short_convolution(read[reader], run.weight(&kernels[reader], d))
+                }
+            };
+            let product = seen.times(run.weight(weights[reader], d));
+            match self.read_bias(reader) {
+                None => product,
+                Some(bias) => product + run.weight(bias, d).repeated(rows),
             }
-            None => read[reader],
-        };
-        let [queries, keys, values] = [seen(0), seen(1), seen(2)];
-        let mut queries = queries.times(run.weight(&self.w_q, d));
-        let mut keys = keys.times(run.weight(&self.w_k, d));
-        let mut values = values.times(run.weight(&self.w_v, d));
-        if let Some(Biases { q, k, v, .. }) = &self.biases {
-            queries = queries + run.weight(q, d).repeated(rows);
-            keys = keys + run.weight(k, d).repeated(rows);
-            values = values + run.weight(v, d).repeated(rows);
-        }
+        });
         let masks = run.mask_of_pairs(self.dropped, (self.length, d));
         let shares = 1.0 / self.heads as f64;
         let b_o = self.output_bias().map(|b_o| run.weight(b_o, d));

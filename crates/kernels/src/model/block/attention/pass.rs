@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::Attention;
 use super::positions::{self, Turns};
-use super::{Attention, Biases};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
-use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack, Update};
+use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
 use crate::model::ops::attention::clamped::{self, Table};
 use crate::model::ops::attention::fast::{
     self, Asking, Columns, Draw, Gradients, Inputs, MaskedPositions, PairMasks, TileRows,
@@ -172,19 +172,14 @@ impl Attention {
 
     /// What the masks of relative positions follow from, in training that drops some.
     fn draw(&self, c: Context) -> Option<Draw> {
-        let ((rate, first), keys) = self.dropped.zip(c.batch_keys)?;
+        let ((rate, first), keys) = self.dropped.zip(c.dropout)?;
+        let keys = keys.batch;
         Some(Draw { keys, rate, first })
     }
 
     /// How much of the output's bias a source writes: each head as much as any other.
     fn share_of_bias(&self, source: Option<usize>) -> f32 {
         source.map_or(1.0, |_| 1.0 / self.heads as f32)
-    }
-
-    /// The bias of queries, keys or values.
-    fn read_bias(&self, reader: usize) -> Option<&Range<usize>> {
-        let Biases { q, k, v, .. } = self.biases.as_ref()?;
-        Some([q, k, v][reader])
     }
 
     /// Turns queries or keys by their angles, forward or back.
@@ -453,14 +448,14 @@ impl BlockPass for AttentionPass {
         let (place, used) = (&kernels[reader], back.x.len());
         let (seen, d_seen) = (&mut self.convolved[..used], &mut self.d_convolved[..used]);
         short_convolution::forward(level, c.weight(place), d, back.x, seen);
+        d_seen.fill(Lane::ZERO);
         let mut product = ReadBack {
             x: seen,
             dx: &mut *d_seen,
-            update: Update::Overwrite,
             grads: &mut *back.grads,
         };
         product.product(level, c.weights, weight, d, dy);
-        short_convolution::input_backward(level, c.weight(place), d, d_seen, back.dx());
+        short_convolution::input_backward(level, c.weight(place), d, d_seen, back.dx);
         let d_kernel = &mut back.grads[place.clone()];
         short_convolution::add_kernel_gradient(level, back.x, d_seen, d, d_kernel);
     }
@@ -473,18 +468,8 @@ impl BlockPass for AttentionPass {
                 continue;
             }
             let inputs = self.attention.inputs(c, head, &self.read, &self.masks);
-            let see = &mut |row: AttnRow| match change {
-                Some(Change::WithoutUniform) => {
-                    let share = Lane::splat(1.0 / (row.position + 1) as f32);
-                    let left: Vec<Lane> = row.attn_pattern.iter().map(|&p| p - share).collect();
-                    probe(AttnRow {
-                        attn_pattern: &left,
-                        ..row
-                    });
-                }
-                _ => probe(row),
-            };
-            fast::show(c.level, &inputs, rows, place, |_| Lane::ZERO, see);
+            let signed = matches!(change, Some(Change::WithoutUniform));
+            fast::show(c.level, &inputs, rows, place, |_| Lane::ZERO, signed, probe);
         }
     }
 }

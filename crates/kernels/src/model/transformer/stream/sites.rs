@@ -6,7 +6,7 @@ use super::Pass;
 use super::edits::Edits;
 use super::scratch::{Normed, Scratch};
 use crate::lanes::Lane;
-use crate::model::block::{Norm, ReadBack, Update};
+use crate::model::block::{Norm, ReadBack};
 use crate::model::intervention::Port;
 use crate::model::ops::dropout::{self, Mask};
 use crate::model::ops::layer_norm;
@@ -140,22 +140,16 @@ impl Pass<'_> {
     ) {
         let (x, dx) = (&x[span.clone()], &mut dx[span.clone()]);
         let Some(norm) = norm else {
-            let update = Update::Accumulate;
-            return backward(&mut ReadBack {
-                x,
-                dx,
-                update,
-                grads,
-            });
+            return backward(&mut ReadBack { x, dx, grads });
         };
         let gain = &self.weights[norm.gain.clone()];
         let d = gain.len();
         let statistics = &normed.statistics[span.start / d..span.end / d];
         let (result, d_normed) = (&normed.result[span.clone()], &mut d_normed[span]);
+        d_normed.fill(Lane::ZERO);
         backward(&mut ReadBack {
             x: result,
             dx: &mut *d_normed,
-            update: Update::Overwrite,
             grads: &mut *grads,
         });
         let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(d);

@@ -407,13 +407,15 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
 }
 
 /// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
-/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2.
+/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2. A `signed`
+/// pattern is without its uniform part.
 pub fn show(
     level: Level,
     inputs: &Inputs,
     rows: usize,
     (layer, head): (usize, usize),
     constant: impl Fn(usize) -> Lane,
+    signed: bool,
     probe: AttnProbe,
 ) {
     let mut group = TileRows::new(rows, inputs.columns.size, &mut Allocator::default());
@@ -421,6 +423,10 @@ pub fn show(
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
         show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
+        if signed {
+            let share = Lane::splat(1.0 / (i + 1) as f32);
+            group.weights[..=i].iter_mut().for_each(|p| *p = *p - share);
+        }
         probe(AttnRow {
             layer,
             head,
