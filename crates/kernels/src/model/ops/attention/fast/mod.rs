@@ -160,8 +160,6 @@ pub struct TileRows {
     /// Largest score of every row
     most: Vec<Lane>,
     lags: Lags,
-    /// Rows of a tile, interleaved: [size, ROWS]
-    tile: [Vec<Lane>; 2],
     dropped: Box<Dropped>,
 }
 
@@ -174,7 +172,6 @@ impl TileRows {
             length,
             most: buffers.lanes([GROUP]),
             lags: Lags::new(1 + size, length, buffers),
-            tile: [(); 2].map(|()| buffers.lanes([ROWS, size])),
             weights: buffers.lanes([GROUP, length]),
             slopes: buffers.lanes([GROUP + 2 * BEYOND, length]),
             inverse: buffers.lanes([GROUP]),

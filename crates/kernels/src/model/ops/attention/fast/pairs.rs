@@ -1,15 +1,14 @@
 //! Passes over pairs of a row and a key: scores, weights and slopes.
 //!
-//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. What its
-//! innermost loop reads is contiguous: the tile's rows are interleaved first, and the positional table is kept
-//! by coordinate rather than by lag.
+//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. The positional table is
+//! kept by coordinate rather than by lag, so that the lags of a tile are contiguous.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::lags::Lags;
 use super::sums::BEYOND;
-use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, pairwise};
+use super::{GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, pairwise};
 use crate::lanes::Lane;
 
 /// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
@@ -61,25 +60,6 @@ fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
     tiles.chain((whole..rows.end).map(|first| (first, 1)))
 }
 
-/// Interleaves R rows from `first` on: [size, R].
-#[inline(always)]
-fn bring_together<const R: usize>(
-    columns: Columns,
-    data: &[Lane],
-    first: usize,
-    tile: &mut [Lane],
-) {
-    for a in 0..R {
-        for (slot, &number) in tile[a..]
-            .iter_mut()
-            .step_by(R)
-            .zip(columns.row(data, first + a))
-        {
-            *slot = number;
-        }
-    }
-}
-
 /// The scores of rows i … i + R − 1 in a block of keys, C keys at a time; L = R + C − 1, and L1 = R.
 #[inline(always)]
 fn scores_of_rows<
@@ -99,7 +79,6 @@ fn scores_of_rows<
         weights,
         length,
         lags,
-        tile: [asks, asking],
         most,
         ..
     } = group;
@@ -107,14 +86,10 @@ fn scores_of_rows<
     let kept = &mut most[i - rows.start..][..R];
     let mut most = [Lane::ZERO; R];
     most.copy_from_slice(kept);
-    bring_together::<R>(inputs.columns, inputs.queries, i, asks);
-    if inputs.relative == RelativeTerm::Query {
-        bring_together::<R>(inputs.columns, inputs.asking(), i, asking);
-    }
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), asks, asking, lags);
+        let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j..][..C].copy_from_slice(&sums[a]);
             for b in 0..C {
@@ -126,7 +101,7 @@ fn scores_of_rows<
         }
     }
     for j in whole..end {
-        let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), asks, asking, lags);
+        let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j] = sums[a][0];
             if j <= i + a {
@@ -143,11 +118,10 @@ fn scores_of_rows<
 fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
     inputs: &Inputs,
     (i, j): (usize, usize),
-    asks: &[Lane],
-    asking: &[Lane],
     lags: &Lags,
 ) -> [[Lane; C]; R] {
     let size = inputs.columns.size;
+    let q: [&[Lane]; R] = inputs.columns.rows(inputs.queries, i);
     let k: [&[Lane]; C] = inputs.columns.rows(inputs.keys, j);
     let first = ROWS + i + 1 - j - C;
     let mut sums = [[Lane::ZERO; C]; R];
@@ -162,47 +136,39 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
     match inputs.relative {
         RelativeTerm::Absent => {
             for m in 0..size {
-                let q: &[Lane; R] = of_tile(asks, m);
                 for a in 0..R {
                     for b in 0..C {
-                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                        sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
                     }
                 }
             }
         }
         RelativeTerm::Key => {
             for m in 0..size {
-                let q: &[Lane; R] = of_tile(asks, m);
                 let slopes: &[f32; L] = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
-                        let asks = q[a] + Lane::splat(slopes[a + C - 1 - b]);
+                        let asks = q[a][m] + Lane::splat(slopes[a + C - 1 - b]);
                         sums[a][b] = asks.times_plus::<FUSED>(k[b][m], sums[a][b]);
                     }
                 }
             }
         }
         RelativeTerm::Query => {
+            let p: [&[Lane]; R] = inputs.columns.rows(inputs.asking(), i);
             for m in 0..size {
-                let (q, p): (&[Lane; R], &[Lane; R]) = (of_tile(asks, m), of_tile(asking, m));
                 let slopes: &[f32; L] = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
                         let slope = Lane::splat(slopes[a + C - 1 - b]);
-                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
-                        sums[a][b] = p[a].times_plus::<FUSED>(slope, sums[a][b]);
+                        sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                        sums[a][b] = p[a][m].times_plus::<FUSED>(slope, sums[a][b]);
                     }
                 }
             }
         }
     }
     sums
-}
-
-/// Coordinate m of the rows of a tile.
-#[inline(always)]
-fn of_tile<const R: usize>(tile: &[Lane], m: usize) -> &[Lane; R] {
-    tile[m * R..][..R].try_into().expect("R rows")
 }
 
 /// Turns a row of scores, of which the largest is given, into weights 2^(s − largest), and returns their sum.
@@ -264,16 +230,15 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     let (length, offset) = (group.length, (i - rows.start) * group.length);
     let slopes = &mut group.slopes[BEYOND * length..];
     let (pattern, slopes) = (&group.weights[offset..], &mut slopes[offset..]);
-    let d_rows = &mut group.tile[0];
-    bring_together::<R>(inputs.columns, d_out, i, d_rows);
+    let d_rows: [&[Lane]; R] = inputs.columns.rows(d_out, i);
     // Weights are zero at keys that a row does not see.
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        slope_tile::<FUSED, R, C>(inputs, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, C>(inputs, &d_rows, below, pattern, (length, j), slopes);
     }
     for j in whole..end {
-        slope_tile::<FUSED, R, 1>(inputs, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, 1>(inputs, &d_rows, below, pattern, (length, j), slopes);
     }
     for a in 0..R {
         slopes[a * length..][end..block.end].fill(Lane::ZERO);
@@ -285,7 +250,7 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
 #[inline(always)]
 fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
-    d_rows: &[Lane],
+    d_rows: &[&[Lane]; R],
     below: &[Lane],
     pattern: &[Lane],
     (length, j): (usize, usize),
@@ -297,10 +262,9 @@ fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
         sums[a] = [below[a]; C];
     }
     for m in 0..inputs.columns.size {
-        let d: &[Lane; R] = of_tile(d_rows, m);
         for a in 0..R {
             for b in 0..C {
-                sums[a][b] = d[a].times_plus::<FUSED>(values[b][m], sums[a][b]);
+                sums[a][b] = d_rows[a][m].times_plus::<FUSED>(values[b][m], sums[a][b]);
             }
         }
     }
