@@ -12,7 +12,7 @@ use crate::model::ops::attention::clamped::{self, Table};
 use crate::model::ops::attention::fast::{
     self, Asking, Columns, Draw, Gradients, Inputs, MaskedPositions, PairMasks, TileRows,
 };
-use crate::model::ops::attention::{AttnProbe, AttnRow, RelativeTerm};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::{linear, short_convolution};
 
 /// Buffers of attention. What is by head is [heads, t, d / heads]: a head's numbers lie together, because rows of
