@@ -254,19 +254,6 @@ pub struct Context<'a> {
     pub(in crate::model) length: usize,
 }
 
-/// What an intervention does to a head's pattern.
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
-    /// It is this one.
-    Given(Table<'a>),
-    /// It gets no gradient.
-    Stopped,
-    /// It is without its uniform part.
-    WithoutUniform,
-    /// Values get no gradient through its uniform part.
-    UniformStopped,
-}
-
 impl<'a> Context<'a> {
     /// A tensor.
     pub fn weight(&self, place: &Range<usize>) -> &'a [f32] {
@@ -281,17 +268,20 @@ impl<'a> Context<'a> {
         Some(Mask::new(keys, rate, first, self.length))
     }
 
-    /// What is done to a head's pattern.
-    pub fn change(&self, head: usize) -> Option<Change<'a>> {
+    /// What an intervention does to a head's pattern.
+    pub(in crate::model) fn change(&self, head: usize) -> Option<Pattern> {
+        self.plan?.pattern(self.layer, head)
+    }
+
+    /// The pattern that a head is given, if it is.
+    pub(in crate::model) fn table(&self, head: usize) -> Option<Table<'a>> {
         let mut patterns = self.plan?.patterns.iter();
         let index = patterns.position(|(l, h, _)| (*l, *h) == (self.layer, head))?;
         let (weights, stride) = (&self.given[index][..], self.length);
-        Some(match self.plan?.patterns[index].2 {
-            Pattern::Target(target) => Change::Given(Table::of(target, weights, stride)),
-            Pattern::Data(_) => Change::Given(Table::Lanes { weights, stride }),
-            Pattern::Itself => Change::Stopped,
-            Pattern::WithoutUniform => Change::WithoutUniform,
-            Pattern::UniformItself => Change::UniformStopped,
-        })
+        match self.change(head)? {
+            Pattern::Target(target) => Some(Table::of(target, weights, stride)),
+            Pattern::Data(_) => Some(Table::Lanes { weights, stride }),
+            _ => None,
+        }
     }
 }

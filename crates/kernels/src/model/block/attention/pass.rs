@@ -7,7 +7,8 @@ use super::Attention;
 use super::positions::{self, Turns};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
-use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
+use crate::model::block::{Allocator, BlockPass, Context, ReadBack};
+use crate::model::intervention::Pattern;
 use crate::model::ops::attention::clamped::{self, Table};
 use crate::model::ops::attention::fast::{
     self, Asking, Columns, Draw, Gradients, Inputs, MaskedPositions, PairMasks, TileRows,
@@ -268,14 +269,13 @@ impl BlockPass for AttentionPass {
         for head in 0..attention.heads {
             let inputs = attention.inputs(c, head, &self.read, &self.masks);
             let (rows, out) = (rows.clone(), &mut self.averages[attention.place(head)]);
-            let change = c.change(head);
-            if let Some(Change::Given(table)) = change {
+            if let Some(table) = c.table(head) {
                 out[rows.start * size..rows.end * size].fill(Lane::ZERO);
                 clamped::forward(c.level, table, rows, size, inputs.values, out);
                 continue;
             }
             fast::forward(c.level, &inputs, rows.clone(), &mut self.groups[head], out);
-            if let Some(Change::WithoutUniform) = change {
+            if let Some(Pattern::WithoutUniform) = c.change(head) {
                 let taken = Table::Uniform(-1.0);
                 clamped::forward(c.level, taken, rows, size, inputs.values, out);
             }
@@ -311,7 +311,7 @@ impl BlockPass for AttentionPass {
 
     fn repeat(&mut self, c: Context, rows: Range<usize>) {
         for (head, group) in self.groups.iter_mut().enumerate() {
-            if !matches!(c.change(head), Some(Change::Given(_))) {
+            if c.table(head).is_none() {
                 let inputs = self.attention.inputs(c, head, &self.read, &self.masks);
                 fast::weights(c.level, &inputs, rows.clone(), group);
             }
@@ -379,7 +379,7 @@ impl BlockPass for AttentionPass {
             let change = c.change(head);
             match change {
                 None => {}
-                Some(Change::Given(_) | Change::Stopped) => {
+                Some(Pattern::Target(_) | Pattern::Data(_) | Pattern::Itself) => {
                     queries[rows.start * size..rows.end * size].fill(Lane::ZERO);
                     let lengths = [queries.len(), keys.len(), positions.len()];
                     for (buffer, length) in self.stopped.iter_mut().zip(lengths) {
@@ -387,16 +387,16 @@ impl BlockPass for AttentionPass {
                     }
                     [queries, keys, positions] = self.stopped.each_mut().map(|all| &mut all[..]);
                 }
-                Some(Change::WithoutUniform | Change::UniformStopped) => {
+                Some(Pattern::WithoutUniform | Pattern::UniformItself) => {
                     let (all, taken) = (Table::Uniform(1.0), Table::Uniform(-1.0));
-                    if let Some(Change::WithoutUniform) = change {
+                    if change == Some(Pattern::WithoutUniform) {
                         // The backward needs what the whole pattern averages.
                         clamped::forward(level, all, rows.clone(), size, values, out);
                     }
                     clamped::backward(level, taken, rows.clone(), size, d_out, d_values);
                 }
             }
-            if let Some(Change::Given(table)) = change {
+            if let Some(table) = c.table(head) {
                 clamped::backward(level, table, rows, size, d_out, d_values);
                 continue;
             }
@@ -462,13 +462,13 @@ impl BlockPass for AttentionPass {
 
     fn show(&self, c: Context, rows: usize, probe: AttnProbe) {
         for head in 0..self.attention.heads {
-            let (place, change) = ((c.layer, head), c.change(head));
-            if let Some(Change::Given(table)) = change {
+            let place = (c.layer, head);
+            if let Some(table) = c.table(head) {
                 clamped::show(c.level, table, rows, place, probe);
                 continue;
             }
             let inputs = self.attention.inputs(c, head, &self.read, &self.masks);
-            let signed = matches!(change, Some(Change::WithoutUniform));
+            let signed = c.change(head) == Some(Pattern::WithoutUniform);
             fast::show(c.level, &inputs, rows, place, |_| Lane::ZERO, signed, probe);
         }
     }

@@ -15,6 +15,23 @@ use crate::lanes::Lane;
 const FEW: usize = 2;
 const MANY: usize = 8;
 
+/// Runs a pass on tiles of [`ROWS`] rows, and on single rows for the remainder.
+macro_rules! by_tiles {
+    ($rows:ident, |$i:ident| $pass:ident($($argument:expr),* $(,)?)) => {
+        let whole = $rows.end - $rows.len() % ROWS;
+        for $i in ($rows.start..whole).step_by(ROWS) {
+            if TALL == ROWS {
+                $pass::<FUSED, ROWS, ROWS>($($argument),*);
+            } else {
+                $pass::<FUSED, ROWS, FEW>($($argument),*);
+            }
+        }
+        for $i in whole..$rows.end {
+            $pass::<FUSED, 1, MANY>($($argument),*);
+        }
+    };
+}
+
 /// Computes the scores of a group's rows, and the largest of each.
 #[inline(always)]
 pub(super) fn scores_any<const FUSED: bool, const TALL: usize>(
@@ -24,17 +41,7 @@ pub(super) fn scores_any<const FUSED: bool, const TALL: usize>(
 ) {
     group.most.fill(Lane::splat(f32::NEG_INFINITY));
     for block in blocks(rows, inputs.columns) {
-        for (first, count) in tiles(rows) {
-            match count {
-                ROWS if TALL == ROWS => {
-                    scores_of_rows::<FUSED, ROWS, ROWS, 7, 4>(inputs, rows, first, &block, group);
-                }
-                ROWS => {
-                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, rows, first, &block, group);
-                }
-                _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, rows, first, &block, group),
-            }
-        }
+        by_tiles!(rows, |i| scores_of_rows(inputs, rows, i, &block, group));
     }
     if let Some(masked) = &inputs.masked {
         pairwise::add_scores::<FUSED>(inputs, masked, rows, group);
@@ -52,23 +59,9 @@ pub(super) fn softmax_any<const FUSED: bool>(rows: &Range<usize>, group: &mut Ti
     }
 }
 
-/// Splits the rows of a group into tiles of [`ROWS`], and single rows for the remainder: (first row, count).
+/// The scores of rows i … i + R − 1 in a block of keys, C keys at a time.
 #[inline(always)]
-fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let whole = rows.start + rows.len() / ROWS * ROWS;
-    let tiles = (rows.start..whole).step_by(ROWS).map(|first| (first, ROWS));
-    tiles.chain((whole..rows.end).map(|first| (first, 1)))
-}
-
-/// The scores of rows i … i + R − 1 in a block of keys, C keys at a time; L = R + C − 1, and L1 = R.
-#[inline(always)]
-fn scores_of_rows<
-    const FUSED: bool,
-    const R: usize,
-    const C: usize,
-    const L: usize,
-    const L1: usize,
->(
+fn scores_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
     rows: &Range<usize>,
     i: usize,
@@ -89,7 +82,7 @@ fn scores_of_rows<
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), lags);
+        let sums = score_tile::<FUSED, R, C>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j..][..C].copy_from_slice(&sums[a]);
             for b in 0..C {
@@ -101,7 +94,7 @@ fn scores_of_rows<
         }
     }
     for j in whole..end {
-        let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), lags);
+        let sums = score_tile::<FUSED, R, 1>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j] = sums[a][0];
             if j <= i + a {
@@ -112,10 +105,10 @@ fn scores_of_rows<
     kept.copy_from_slice(&most);
 }
 
-/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of different lags: row
-/// a and key b are i − j + a − b apart. The score of a row at a key that it does not see is meaningless.
+/// The scores of rows i … i + R − 1 at keys j … j + C − 1, which have R + C − 1 different lags: row a and key b are
+/// i − j + a − b apart. The score of a row at a key that it does not see is meaningless.
 #[inline(always)]
-fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
+fn score_tile<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
     (i, j): (usize, usize),
     lags: &Lags,
@@ -126,7 +119,7 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
     let first = ROWS + i + 1 - j - C;
     let mut sums = [[Lane::ZERO; C]; R];
     if inputs.bias {
-        let biases: &[f32; L] = lags.window(0, first);
+        let biases = lags.window(0, first);
         for a in 0..R {
             for b in 0..C {
                 sums[a][b] = Lane::splat(biases[a + C - 1 - b]);
@@ -145,7 +138,7 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
         }
         RelativeTerm::Key => {
             for m in 0..size {
-                let slopes: &[f32; L] = lags.window(1 + m, first);
+                let slopes = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
                         let asks = q[a][m] + Lane::splat(slopes[a + C - 1 - b]);
@@ -157,7 +150,7 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
         RelativeTerm::Query => {
             let p: [&[Lane]; R] = inputs.columns.rows(inputs.asking(), i);
             for m in 0..size {
-                let slopes: &[f32; L] = lags.window(1 + m, first);
+                let slopes = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
                         let slope = Lane::splat(slopes[a + C - 1 - b]);
@@ -200,20 +193,15 @@ pub(super) fn slopes_any<const FUSED: bool, const TALL: usize>(
     below_centres: &[Lane; GROUP],
     group: &mut TileRows,
 ) {
-    for (first, count) in tiles(rows) {
-        let below = &below_centres[first - rows.start..];
-        match count {
-            ROWS if TALL == ROWS => {
-                slopes_of_rows::<FUSED, ROWS, ROWS>(
-                    inputs, rows, first, block, d_out, below, group,
-                );
-            }
-            ROWS => {
-                slopes_of_rows::<FUSED, ROWS, FEW>(inputs, rows, first, block, d_out, below, group);
-            }
-            _ => slopes_of_rows::<FUSED, 1, MANY>(inputs, rows, first, block, d_out, below, group),
-        }
-    }
+    by_tiles!(rows, |i| slopes_of_rows(
+        inputs,
+        rows,
+        i,
+        block,
+        d_out,
+        below_centres,
+        group
+    ));
 }
 
 /// The slopes of rows i … i + R − 1 in a block of keys, C keys at a time.
@@ -224,9 +212,10 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     i: usize,
     block: &Range<usize>,
     d_out: &[Lane],
-    below: &[Lane],
+    below_centres: &[Lane; GROUP],
     group: &mut TileRows,
 ) {
+    let below = &below_centres[i - rows.start..];
     let (length, offset) = (group.length, (i - rows.start) * group.length);
     let slopes = &mut group.slopes[BEYOND * length..];
     let (pattern, slopes) = (&group.weights[offset..], &mut slopes[offset..]);
