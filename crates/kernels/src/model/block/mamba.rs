@@ -72,20 +72,25 @@ impl Design for MambaSpec {
                 tensors.add(&format!("mamba.{name}_{letter}"), &[rows, size], true)
             };
             Branch {
+                function: Function::Silu,
                 size,
                 project: add("W", d),
+                bias: None,
                 kernel: convolved.then(|| add("conv", self.convolution)),
             }
         };
         let [x, b, c] = [("x", wide), ("B", size), ("C", size)]
             .map(|(letter, size)| branch(letter, size, self.convolution > 1));
-        let branches = [x, b, c, branch("z", wide, false)];
+        let z = branch("z", wide, false);
+        let dt = Branch {
+            function: Function::Softplus,
+            ..branch("dt", heads, false)
+        };
+        let bias = Some(tensors.add_constant("mamba.dt_bias", &[heads], DT_BIAS));
         Ok(Arc::new(Mamba {
             stream: [tensors.length, d],
             heads,
-            branches,
-            w_dt: tensors.add("mamba.W_dt", &[d, heads], true),
-            dt_bias: tensors.add_constant("mamba.dt_bias", &[heads], DT_BIAS),
+            branches: [Branch { bias, ..dt }, x, b, c, z],
             a_log: tensors.add_constant("mamba.A_log", &[heads], A_LOG),
             w_out: tensors.add("mamba.W_out", &[wide, d], true),
         }))
@@ -98,24 +103,23 @@ pub struct Mamba {
     /// t and d
     stream: [usize; 2],
     heads: usize,
-    /// Of x, B, C and z.
-    branches: [Branch; 4],
-    /// [d, heads]
-    w_dt: Range<usize>,
-    /// `[heads]`
-    dt_bias: Range<usize>,
+    /// Of Δ, x, B, C and z.
+    branches: [Branch; 5],
     /// `[heads]`; prepared, e^A_log
     a_log: Range<usize>,
     /// [e·d, d]
     w_out: Range<usize>,
 }
 
-/// SiLU(conv(r W))
+/// f(conv(r W + b))
 #[derive(Clone, Debug)]
 struct Branch {
+    function: Function,
     size: usize,
     /// [d, size]
     project: Range<usize>,
+    /// `[size]`, if there is one
+    bias: Option<Range<usize>>,
     /// [w, size], if it is convolved
     kernel: Option<Range<usize>>,
 }
@@ -123,12 +127,12 @@ struct Branch {
 impl Mamba {
     /// Width of x.
     fn wide(&self) -> usize {
-        self.branches[0].size
+        self.branches[1].size
     }
 
     /// N
     fn size(&self) -> usize {
-        self.branches[1].size
+        self.branches[2].size
     }
 
     /// What the recurrence reads.
@@ -136,7 +140,7 @@ impl Mamba {
         &self,
         decays: &'x [Lane],
         u: &'x [Lane],
-        [_, b, c, _]: &'x [BranchPass; 4],
+        [_, _, b, c, _]: &'x [BranchPass; 5],
     ) -> scan::Inputs<'x> {
         scan::Inputs {
             decays,
@@ -176,9 +180,6 @@ impl Block for Mamba {
                 value: rows(branch.size),
             }),
             gradients: self.branches.each_ref().map(|branch| rows(branch.size)),
-            steps: rows(heads),
-            steps_slope: rows(heads),
-            d_steps: rows(heads),
             decays: rows(heads),
             log_decays: rows(heads),
             u: rows(wide),
@@ -193,17 +194,16 @@ impl Block for Mamba {
 
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, r, [_, d], heads) = (run.rows(), read[0], self.stream, self.heads);
-        let [x, b, c, gate] = self.branches.each_ref().map(|branch| {
-            let projected = r.times(run.weight(&branch.project, branch.size));
-            formulas::silu(match &branch.kernel {
-                None => projected,
-                Some(kernel) => {
-                    formulas::short_convolution(projected, run.weight(kernel, branch.size))
-                }
-            })
+        let [steps, x, b, c, gate] = self.branches.each_ref().map(|branch| {
+            let mut sums = r.times(run.weight(&branch.project, branch.size));
+            if let Some(bias) = &branch.bias {
+                sums = sums + run.weight(bias, branch.size).repeated(rows);
+            }
+            if let Some(kernel) = &branch.kernel {
+                sums = formulas::short_convolution(sums, run.weight(kernel, branch.size));
+            }
+            branch.function.formula(sums)
         });
-        let bias = run.weight(&self.dt_bias, heads).repeated(rows);
-        let steps = formulas::softplus(r.times(run.weight(&self.w_dt, heads)) + bias);
         let rates = run.weight(&self.a_log, heads).each(f64::exp, f64::exp);
         let log_decays = steps.each_times(rates.repeated(rows)).scaled(-1.0);
         let (w_out, each) = (run.weight(&self.w_out, d), self.wide() / heads);
@@ -233,13 +233,9 @@ impl Block for Mamba {
 #[derive(Debug)]
 struct MambaPass {
     mamba: Arc<Mamba>,
-    /// x, B, C and SiLU(z), and their gradients: [t, size] each
-    branches: [BranchPass; 4],
-    gradients: [Vec<Lane>; 4],
-    /// Δ, its slope, and the gradient of what softplus is taken of: [t, heads]
-    steps: Vec<Lane>,
-    steps_slope: Vec<Lane>,
-    d_steps: Vec<Lane>,
+    /// Δ, x, B, C and SiLU(z), and their gradients: [t, size] each
+    branches: [BranchPass; 5],
+    gradients: [Vec<Lane>; 5],
     /// a, and the gradient of ln a: [t, heads]
     decays: Vec<Lane>,
     log_decays: Vec<Lane>,
@@ -261,18 +257,14 @@ impl SimplePass for MambaPass {
         for (branch, own) in self.branches.iter_mut().zip(&mamba.branches) {
             branch.forward(c, own, d, r);
         }
-        let (raw, steps) = (&mut self.steps_slope[by_head], &mut self.steps[by_head]);
-        let (w, bias) = (c.weight(&mamba.w_dt), c.weight(&mamba.dt_bias));
-        linear::forward(level, r, w, bias, d, raw);
-        activation::forward(level, Function::Softplus, raw, steps);
-        let (x, rates) = (&self.branches[0].value[by_entry], c.weight(&mamba.a_log));
+        let [steps, x, _, _, gate] = self.branches.each_ref().map(|branch| &branch.value);
+        let (steps, x, rates) = (&steps[by_head], &x[by_entry], c.weight(&mamba.a_log));
         let (decays, u) = (&mut self.decays[by_head], &mut self.u[by_entry]);
         discretize(level, rates, steps, x, decays, u);
 
         let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
         scan::forward(level, inputs, rows, &mut self.state, &mut self.y);
         let gated = &mut self.gated[by_entry];
-        let gate = &self.branches[3].value;
         for ((gated, &y), &gate) in gated.iter_mut().zip(&self.y).zip(gate) {
             *gated = y * gate;
         }
@@ -285,8 +277,9 @@ impl SimplePass for MambaPass {
         let rows = d_out.len() / d;
         let (by_entry, by_head) = (..rows * wide, ..rows * mamba.heads);
         let (w_out, gated) = (&mamba.w_out, &self.gated[by_entry]);
-        let [du, db, dc, d_gate] = &mut self.gradients;
-        let (dy, gate) = (&mut self.dy[by_entry], &self.branches[3].value);
+        let [d_steps, du, db, dc, d_gate] = &mut self.gradients;
+        let [steps, x, _, _, gate] = self.branches.each_ref().map(|branch| &branch.value);
+        let dy = &mut self.dy[by_entry];
         linear::set_input_backward(level, c.weight(w_out), wide, d_out, dy);
         linear::add_weight_gradient(level, gated, d_out, wide, &mut back.grads[w_out.clone()]);
         for (i, dy) in dy.iter_mut().enumerate() {
@@ -300,13 +293,9 @@ impl SimplePass for MambaPass {
         scan::backward(level, inputs, rows, dy, state, du, db);
         scan::log_decay_backward(level, inputs, rows, &self.y, dy, du, logs);
 
-        let (x, rates) = (&self.branches[0].value, c.weight(&mamba.a_log));
-        let (steps, slope) = (&self.steps, &self.steps_slope);
-        let (dx, d_steps) = (&mut du[by_entry], &mut self.d_steps[by_head]);
-        discretize_backward(level, rates, steps, slope, x, dx, logs, d_steps);
+        let (rates, dx) = (c.weight(&mamba.a_log), &mut du[by_entry]);
+        discretize_backward(level, rates, steps, x, dx, logs, &mut d_steps[by_head]);
         linear::add_bias_gradient(level, logs, &mut back.grads[mamba.a_log.clone()]);
-        linear::add_bias_gradient(level, d_steps, &mut back.grads[mamba.dt_bias.clone()]);
-        back.product(level, c.weights, &mamba.w_dt, d, d_steps);
 
         let branches = self.branches.iter_mut().zip(&mut self.gradients);
         for ((branch, gradient), own) in branches.zip(&mamba.branches) {
@@ -316,12 +305,12 @@ impl SimplePass for MambaPass {
     }
 }
 
-/// One of x, B, C and SiLU(z): [t, size]
+/// One of Δ, x, B, C and SiLU(z): [t, size]
 #[derive(Debug)]
 struct BranchPass {
     /// Before the convolution, if there is one; in the backward, the gradient of that.
     projected: Vec<Lane>,
-    /// After it; then the slope of SiLU there.
+    /// After it; then the slope of the function there.
     slope: Vec<Lane>,
     value: Vec<Lane>,
 }
@@ -331,7 +320,10 @@ impl BranchPass {
         let used = ..r.len() / width * own.size;
         let (after, w) = (&mut self.slope[used], c.weight(&own.project));
         match &own.kernel {
-            None => linear::set_forward(c.level, r, w, width, after),
+            None => match &own.bias {
+                Some(bias) => linear::forward(c.level, r, w, c.weight(bias), width, after),
+                None => linear::set_forward(c.level, r, w, width, after),
+            },
             Some(kernel) => {
                 let (projected, kernel) = (&mut self.projected[used], c.weight(kernel));
                 linear::set_forward(c.level, r, w, width, projected);
@@ -339,7 +331,7 @@ impl BranchPass {
             }
         }
         let value = &mut self.value[used];
-        activation::forward(c.level, Function::Silu, after, value);
+        activation::forward(c.level, own.function, after, value);
     }
 
     /// From the gradient of the value to that of what was projected.
@@ -352,6 +344,9 @@ impl BranchPass {
     ) -> &'x [Lane] {
         for (d, &slope) in gradient.iter_mut().zip(&self.slope) {
             *d = *d * slope;
+        }
+        if let Some(bias) = &own.bias {
+            linear::add_bias_gradient(c.level, gradient, &mut grads[bias.clone()]);
         }
         let Some(kernel) = &own.kernel else {
             return gradient;
@@ -387,12 +382,11 @@ leveled!(
 );
 
 leveled!(
-    /// Its backward: dΔ = x·du − e^A_log d ln a, through softplus. `dx` is du, and becomes Δ du; `logs` are d ln a, and
+    /// Its backward: dΔ = x·du − e^A_log d ln a. `dx` is du, and becomes Δ du; `logs` are d ln a, and
     /// become −Δ d ln a, whose sum is the gradient of e^A_log.
     fn discretize_backward<const FUSED: bool>(
         rates: &[f32],
         steps: &[Lane],
-        slope: &[Lane],
         x: &[Lane],
         dx: &mut [Lane],
         logs: &mut [Lane],
@@ -408,7 +402,7 @@ leveled!(
                 *dx = step * *dx;
             }
             logs[index] = step * logs[index] * -1.0;
-            d_steps[index] = sum * slope[index];
+            d_steps[index] = sum;
         }
     }
 );

@@ -106,10 +106,12 @@ pub(super) fn add_scores<const FUSED: bool>(
                 _ => inputs.columns.row(inputs.queries, i),
             };
             let (lag, mask) = masked.of_pair(inputs, i, j);
+            let mut sum = *score;
             for c in 0..asking.len() {
-                *score = asking[c].times_plus::<FUSED>(Lane::splat(lag[c] * mask[c]), *score);
+                sum = asking[c].times_plus::<FUSED>(Lane::splat(lag[c] * mask[c]), sum);
             }
-            *most = score.larger(*most);
+            *score = sum;
+            *most = sum.larger(*most);
         }
     }
 }
