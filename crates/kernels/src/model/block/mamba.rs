@@ -265,9 +265,7 @@ impl SimplePass for MambaPass {
         let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
         scan::forward(level, inputs, rows, &mut self.state, &mut self.y);
         let gated = &mut self.gated[by_entry];
-        for ((gated, &y), &gate) in gated.iter_mut().zip(&self.y).zip(gate) {
-            *gated = y * gate;
-        }
+        multiply(level, &self.y, gate, gated);
         linear::set_forward(level, gated, c.weight(&mamba.w_out), wide, out);
     }
 
@@ -282,10 +280,8 @@ impl SimplePass for MambaPass {
         let dy = &mut self.dy[by_entry];
         linear::set_input_backward(level, c.weight(w_out), wide, d_out, dy);
         linear::add_weight_gradient(level, gated, d_out, wide, &mut back.grads[w_out.clone()]);
-        for (i, dy) in dy.iter_mut().enumerate() {
-            d_gate[i] = *dy * self.y[i];
-            *dy = *dy * gate[i];
-        }
+        multiply(level, &self.y, dy, &mut d_gate[by_entry]);
+        scale(level, gate, dy);
 
         let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
         let (state, logs) = (&mut self.state, &mut self.log_decays[by_head]);
@@ -342,9 +338,7 @@ impl BranchPass {
         gradient: &'x mut [Lane],
         grads: &mut [f32],
     ) -> &'x [Lane] {
-        for (d, &slope) in gradient.iter_mut().zip(&self.slope) {
-            *d = *d * slope;
-        }
+        scale(c.level, &self.slope, gradient);
         if let Some(bias) = &own.bias {
             linear::add_bias_gradient(c.level, gradient, &mut grads[bias.clone()]);
         }
@@ -403,6 +397,24 @@ leveled!(
             }
             logs[index] = step * logs[index] * -1.0;
             d_steps[index] = sum;
+        }
+    }
+);
+
+leveled!(
+    /// out = x ⊙ y
+    fn multiply<const FUSED: bool>(x: &[Lane], y: &[Lane], out: &mut [Lane]) {
+        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+            *out = x * y;
+        }
+    }
+);
+
+leveled!(
+    /// x = x ⊙ y
+    fn scale<const FUSED: bool>(y: &[Lane], x: &mut [Lane]) {
+        for (x, &y) in x.iter_mut().zip(y) {
+            *x = *x * y;
         }
     }
 );
