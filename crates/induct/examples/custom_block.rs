@@ -105,7 +105,7 @@ impl SimplePass for GatedPass {
             for lag in (0..kernel.len() / d).take_while(|lag| lag * d <= place) {
                 let (w, earlier) = (lag * d + place % d, place - lag * d);
                 back.grads[self.block.kernel.start + w] += (d_mixed * back.x[earlier]).sum();
-                back.dx()[earlier] += d_mixed * kernel[w];
+                back.dx[earlier] += d_mixed * kernel[w];
             }
         }
         let d_gates = &self.d_gates[..d_out.len()];

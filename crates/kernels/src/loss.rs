@@ -61,26 +61,21 @@ impl Loss {
         scale: f32,
         d_logits: &mut [Lane],
     ) -> f64 {
-        evaluate_block(level, self, logits, targets, used, scale, d_logits)
+        let (states, labels) = (logits.len() / targets.len(), Labels::Tokens(targets));
+        evaluate_block(level, self, states, logits, labels, used, scale, d_logits)
     }
 
     /// The loss summed over positions, as a formula. Logits are [rows, k].
     pub fn reference<'t>(&self, logits: Value<'t>, targets: &[u8]) -> Value<'t> {
         let (size, targets) = (logits.size(), targets.to_vec());
         let (rows, k) = size;
-        let above = logits - logits.take(size, move |i, _| Some((i, targets[i].into())));
         match *self {
-            // ln Σ_c e^{f_c − f_y}, with the largest term in front: no exponential may overflow.
             Loss::CrossEntropy {} => {
-                let terms = above.matrix();
-                let largest = |i| terms.row(i).iter().copied().fold(0.0, f64::max);
-                let largest = Matrix::from_fn(rows, k, |i, _| largest(i));
-                let largest = logits.tape().constant(largest);
-                let means = (above - largest).each(f64::exp, f64::exp).row_means();
-                let by_row = means.scaled(k as f64).each(f64::ln, f64::recip) + largest;
-                by_row.columns(0, 1).sum()
+                let is = |i: usize, c: usize| f64::from(u8::from(usize::from(targets[i]) == c));
+                cross_entropy_of_laws_reference(logits, &Matrix::from_fn(rows, k, is))
             }
             Loss::Margin { delta } => {
+                let above = logits - logits.take(size, move |i, _| Some((i, targets[i].into())));
                 // The target's own term is Δ, whatever the logits.
                 let own = rows as f64 * delta;
                 let terms = relu(above.shifted(delta));
@@ -103,30 +98,46 @@ fn add(losses: &Lane, totals: &mut [f64; LANES]) {
     }
 }
 
+/// What comes next.
+#[derive(Clone, Copy)]
+enum Labels<'a> {
+    /// `[rows]`
+    Tokens(&'a [[u8; LANES]]),
+    /// [rows, k]
+    Laws(&'a [Lane]),
+}
+
 leveled!(
     fn evaluate_block<const FUSED: bool>(
         loss: &Loss,
+        states: usize,
         logits: &[Lane],
-        targets: &[[u8; LANES]],
+        labels: Labels,
         used: usize,
         scale: f32,
         d_logits: &mut [Lane],
     ) -> f64 {
-        let states = logits.len() / targets.len();
         let in_use = Lane(std::array::from_fn(
             |lane| if lane < used { scale } else { 0.0 },
         ));
         let mut totals = [0.0; LANES];
-        let groups = logits
-            .chunks(TOGETHER * states)
-            .zip(targets.chunks(TOGETHER))
-            .zip(d_logits.chunks_mut(TOGETHER * states));
-        for ((f, y), df) in groups {
-            let losses = match *loss {
-                Loss::CrossEntropy {} => {
-                    cross_entropy::<FUSED, _>(f, y.iter(), Lane::is, states, in_use, df)
+        let groups = logits.chunks(TOGETHER * states);
+        let groups = groups.zip(d_logits.chunks_mut(TOGETHER * states));
+        for (n, (f, df)) in groups.enumerate() {
+            let losses = match (labels, *loss) {
+                (Labels::Tokens(all), Loss::CrossEntropy {}) => {
+                    let y = all[n * TOGETHER..].iter();
+                    cross_entropy::<FUSED, _>(f, y, Lane::is, states, in_use, df)
                 }
-                Loss::Margin { delta } => margin(f, y, delta as f32, in_use, df),
+                (Labels::Tokens(all), Loss::Margin { delta }) => {
+                    let y = &all[n * TOGETHER..][..f.len() / states];
+                    margin(f, y, delta as f32, in_use, df)
+                }
+                (Labels::Laws(all), _) => {
+                    let laws = all[n * TOGETHER * states..].chunks_exact(states);
+                    let share = |law: &[Lane], symbol: usize| law[symbol];
+                    cross_entropy::<FUSED, _>(f, laws, share, states, in_use, df)
+                }
             };
             add(&losses, &mut totals);
         }
@@ -134,41 +145,33 @@ leveled!(
     }
 );
 
-leveled!(
-    /// The cross-entropy of predictions and laws, [rows, k] each, as [`Loss::evaluate`] gives that of tokens.
-    pub fn cross_entropy_of_laws<const FUSED: bool>(
-        states: usize,
-        logits: &[Lane],
-        laws: &[Lane],
-        used: usize,
-        scale: f32,
-        d_logits: &mut [Lane],
-    ) -> f64 {
-        let in_use = Lane(std::array::from_fn(
-            |lane| if lane < used { scale } else { 0.0 },
-        ));
-        let mut totals = [0.0; LANES];
-        let groups = logits
-            .chunks(TOGETHER * states)
-            .zip(laws.chunks(TOGETHER * states))
-            .zip(d_logits.chunks_mut(TOGETHER * states));
-        for ((f, laws), df) in groups {
-            let rows = laws.chunks_exact(states);
-            let share = |law: &[Lane], symbol: usize| law[symbol];
-            let losses = cross_entropy::<FUSED, _>(f, rows, share, states, in_use, df);
-            add(&losses, &mut totals);
-        }
-        totals[..used].iter().sum()
-    }
-);
+/// The cross-entropy of predictions and laws, [rows, k] each, as [`Loss::evaluate`] gives that of tokens.
+pub fn cross_entropy_of_laws(
+    level: Level,
+    states: usize,
+    logits: &[Lane],
+    laws: &[Lane],
+    used: usize,
+    scale: f32,
+    d_logits: &mut [Lane],
+) -> f64 {
+    let (loss, laws) = (&Loss::CrossEntropy {}, Labels::Laws(laws));
+    evaluate_block(level, loss, states, logits, laws, used, scale, d_logits)
+}
 
-/// The formula of [`cross_entropy_of_laws`]: Σ over rows of ln Σ_i e^{f_i − Σ_c p_c f_c}.
+/// The formula of [`cross_entropy_of_laws`]: Σ over rows of ln Σ_i e^{f_i − Σ_c p_c f_c}, with the largest term in
+/// front: no exponential may overflow.
 pub fn cross_entropy_of_laws_reference<'t>(logits: Value<'t>, laws: &Matrix) -> Value<'t> {
-    let (_, k) = logits.size();
+    let (rows, k) = logits.size();
     let laws = logits.tape().constant(laws.clone());
     let expected = logits.each_times(laws).row_means().scaled(k as f64);
-    let means = (logits - expected).each(f64::exp, f64::exp).row_means();
-    let by_row = means.scaled(k as f64).each(f64::ln, f64::recip);
+    let above = logits - expected;
+    let terms = above.matrix();
+    let largest = |i| terms.row(i).iter().copied().fold(0.0, f64::max);
+    let largest = Matrix::from_fn(rows, k, |i, _| largest(i));
+    let largest = logits.tape().constant(largest);
+    let means = (above - largest).each(f64::exp, f64::exp).row_means();
+    let by_row = means.scaled(k as f64).each(f64::ln, f64::recip) + largest;
     by_row.columns(0, 1).sum()
 }
 

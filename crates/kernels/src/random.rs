@@ -11,37 +11,24 @@ use rand_core::{Rng, SeedableRng};
 pub type Generator = ChaCha8Rng;
 
 /// What a stream is used for. Streams of different purposes share nothing, even with equal seeds.
+///
+/// The numbers are tags in keys. They affect every result, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Initial parameters of a model.
-    Init,
+    Init = 1,
     /// Sequences to train on.
-    Train,
+    Train = 2,
     /// The fixed test sets that a run is measured on.
-    Test,
+    Test = 3,
     /// A test set drawn after training, never seen by a run.
-    Fresh,
+    Fresh = 4,
     /// The chains of a `pool` prior.
-    Pool,
+    Pool = 5,
     /// Draws inside a Monte Carlo computation, such as posterior particles.
-    Particles,
+    Particles = 6,
     /// The keys of a training sequence's dropout masks.
-    Dropout,
-}
-
-impl Purpose {
-    /// The tag in the key. These numbers affect every result, so they never change.
-    fn tag(self) -> u64 {
-        match self {
-            Purpose::Init => 1,
-            Purpose::Train => 2,
-            Purpose::Test => 3,
-            Purpose::Fresh => 4,
-            Purpose::Pool => 5,
-            Purpose::Particles => 6,
-            Purpose::Dropout => 7,
-        }
-    }
+    Dropout = 7,
 }
 
 /// The address of one batch of random draws.
@@ -60,7 +47,7 @@ impl Address {
     pub fn generator(&self, index: u64) -> Generator {
         let mut key = [0_u8; 32];
         key[..8].copy_from_slice(b"induct/1");
-        key[8..16].copy_from_slice(&self.purpose.tag().to_le_bytes());
+        key[8..16].copy_from_slice(&(self.purpose as u64).to_le_bytes());
         key[16..24].copy_from_slice(&self.seed.to_le_bytes());
         key[24..].copy_from_slice(&self.step.to_le_bytes());
         let mut generator = ChaCha8Rng::from_seed(key);

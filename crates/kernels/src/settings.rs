@@ -82,44 +82,26 @@ pub trait Value {
     }
 }
 
-impl Value for usize {
-    fn takes() -> Takes {
-        Takes::Count
-    }
+/// Values that TOML writes as Rust does.
+macro_rules! values {
+    ($($type:ty = $takes:ident,)*) => { $(
+        impl Value for $type {
+            fn takes() -> Takes {
+                Takes::$takes
+            }
 
-    fn text(&self) -> Option<String> {
-        Some(self.to_string())
-    }
+            fn text(&self) -> Option<String> {
+                Some(format!("{self:?}"))
+            }
+        }
+    )* };
 }
 
-impl Value for u64 {
-    fn takes() -> Takes {
-        Takes::Count
-    }
-
-    fn text(&self) -> Option<String> {
-        Some(self.to_string())
-    }
-}
-
-impl Value for f64 {
-    fn takes() -> Takes {
-        Takes::Number
-    }
-
-    fn text(&self) -> Option<String> {
-        Some(format!("{self:?}"))
-    }
-}
-
-impl Value for bool {
-    fn takes() -> Takes {
-        Takes::Flag
-    }
-
-    fn text(&self) -> Option<String> {
-        Some(self.to_string())
-    }
+values! {
+    usize = Count,
+    u64 = Count,
+    f64 = Number,
+    bool = Flag,
 }
 
 impl Value for [f64; 2] {

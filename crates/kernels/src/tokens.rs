@@ -31,15 +31,11 @@ impl TokenBlock {
         let mut block = Self::new(sequences[0].len());
         block.used = sequences.len();
         for (lane, sequence) in sequences.iter().enumerate() {
-            block.set_lane(lane, sequence);
+            for (row, &symbol) in block.tokens.iter_mut().zip(*sequence) {
+                row[lane] = symbol;
+            }
         }
         block
-    }
-
-    fn set_lane(&mut self, lane: usize, sequence: &[u8]) {
-        for (row, &symbol) in self.tokens.iter_mut().zip(sequence) {
-            row[lane] = symbol;
-        }
     }
 
     /// One row per position, [t+1].

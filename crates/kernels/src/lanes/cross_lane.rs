@@ -22,6 +22,15 @@ pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
     }
 }
 
+/// Adds the sums over the lanes of at most eight numbers to as many totals.
+pub fn add_sums(level: Level, lanes: &[Lane; LANES], totals: &mut [f32]) {
+    let mut sums = [0.0; LANES];
+    sum_lanes(level, lanes, &mut sums);
+    for (total, sum) in totals.iter_mut().zip(sums) {
+        *total += sum;
+    }
+}
+
 /// Rows of numbers; consecutive rows start `stride` numbers apart.
 #[derive(Clone, Copy)]
 pub struct Strided<'a> {

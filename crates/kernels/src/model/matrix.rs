@@ -62,20 +62,22 @@ impl Matrix {
 
     /// Entrywise sum.
     pub fn plus(&self, other: &Matrix) -> Matrix {
-        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
-        Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] + other[(i, j)])
+        self.with(other, |a, b| a + b)
     }
 
     /// Entrywise difference.
     pub fn minus(&self, other: &Matrix) -> Matrix {
-        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
-        Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] - other[(i, j)])
+        self.with(other, |a, b| a - b)
     }
 
     /// Entrywise product.
     pub fn each_times(&self, other: &Matrix) -> Matrix {
+        self.with(other, |a, b| a * b)
+    }
+
+    fn with(&self, other: &Matrix, f: impl Fn(f64, f64) -> f64) -> Matrix {
         assert_eq!((self.rows, self.cols), (other.rows, other.cols));
-        Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] * other[(i, j)])
+        Matrix::from_fn(self.rows, self.cols, |i, j| f(self[(i, j)], other[(i, j)]))
     }
 
     /// A function of every entry.

@@ -83,7 +83,7 @@ impl SimplePass for ConvolutionPass {
 
     fn backward(&mut self, c: Context, d_out: &[Lane], back: &mut ReadBack) {
         let (place, d) = (&self.0.kernel, self.0.stream[1]);
-        short_convolution::add_input_backward(c.level, c.weight(place), d, d_out, back.dx());
+        short_convolution::input_backward(c.level, c.weight(place), d, d_out, back.dx);
         let d_kernel = &mut back.grads[place.clone()];
         short_convolution::add_kernel_gradient(c.level, back.x, d_out, d, d_kernel);
     }

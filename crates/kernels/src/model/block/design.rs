@@ -11,7 +11,7 @@ use crate::model::intervention::{Pattern, Plan, Port};
 use crate::model::layout::{Layout, Start};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::ops::attention::clamped::Table;
-use crate::model::ops::dropout::{Mask, Rate};
+use crate::model::ops::dropout::{Mask, Rate, pairs};
 use crate::model::ops::linear;
 use crate::model::reference::{Run, Value};
 use crate::model::spec::TransformerSpec;
@@ -73,16 +73,8 @@ pub trait BlockPass: Debug + Send {
     /// Computes some rows, up to what is written.
     fn forward(&mut self, _c: Context, _rows: Range<usize>) {}
 
-    /// Sets `out` to `base`, if there is one, plus what source number `source` writes in some rows; what all write if
-    /// there is no number.
-    fn write(
-        &self,
-        c: Context,
-        source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    );
+    /// Adds what source number `source` writes in some rows to `out`; what all write if there is no number.
+    fn write(&self, c: Context, source: Option<usize>, rows: Range<usize>, out: &mut [Lane]);
 
     /// Computes once more what [`forward`](Self::forward) keeps of the last group only.
     fn repeat(&mut self, _c: Context, _rows: Range<usize>) {}
@@ -116,9 +108,8 @@ pub trait BlockPass: Debug + Send {
 pub struct ReadBack<'a> {
     /// What it saw, [rows, d].
     pub x: &'a [Lane],
-    /// The gradient of that; see [`dx`](Self::dx).
-    pub(in crate::model) dx: &'a mut [Lane],
-    pub(in crate::model) update: Update,
+    /// The gradient of that, to add to.
+    pub dx: &'a mut [Lane],
     /// The gradient of the whole model's parameters, to which that of the block's is added.
     pub grads: &'a mut [f32],
 }
@@ -134,29 +125,9 @@ impl ReadBack<'_> {
         dy: &[Lane],
     ) {
         let w = &weights[place.clone()];
-        match std::mem::replace(&mut self.update, Update::Accumulate) {
-            Update::Accumulate => {
-                linear::input_backward(level, w, (d, w.len() / d), 0, dy, self.dx);
-            }
-            Update::Overwrite => linear::set_input_backward(level, w, d, dy, self.dx),
-        }
+        linear::input_backward(level, w, (d, w.len() / d), 0, dy, self.dx);
         linear::add_weight_gradient(level, self.x, dy, d, &mut self.grads[place.clone()]);
     }
-
-    /// The gradient of what was read, to add to.
-    pub fn dx(&mut self) -> &mut [Lane] {
-        if std::mem::replace(&mut self.update, Update::Accumulate) == Update::Overwrite {
-            self.dx.fill(Lane::ZERO);
-        }
-        self.dx
-    }
-}
-
-/// Whether a gradient is added to what is there, or is the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) enum Update {
-    Accumulate,
-    Overwrite,
 }
 
 /// How a block meets the stream.
@@ -271,37 +242,16 @@ pub struct Context<'a> {
     /// The model's parameters, as blocks prepared them.
     pub weights: &'a [f32],
     pub(in crate::model) layer: usize,
-    pub(in crate::model) masks: Option<PatternMasks<'a>>,
-    /// The keys of the batch, in training with dropout.
-    pub(in crate::model) batch_keys: Option<[u32; 2]>,
+    /// The keys of masks, in training with dropout.
+    pub(in crate::model) dropout: Option<&'a DropoutKeys>,
+    /// How often entries of patterns are dropped, and where their numbers start.
+    pub(in crate::model) pattern_rate: Option<Rate>,
+    pub(in crate::model) pattern_pairs: u32,
     pub(in crate::model) plan: Option<&'a Plan>,
     /// Patterns by lane, in the order of the plan's.
     pub(in crate::model) given: &'a [Vec<Lane>],
     /// From one row of them to the next.
     pub(in crate::model) length: usize,
-}
-
-/// The masks of the patterns of a block.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct PatternMasks<'a> {
-    pub keys: &'a DropoutKeys,
-    pub rate: Rate,
-    /// Number of the first pair of entries of the first head, and of one head.
-    pub first: u32,
-    pub pairs: u32,
-}
-
-/// What an intervention does to a head's pattern.
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
-    /// It is this one.
-    Given(Table<'a>),
-    /// It gets no gradient.
-    Stopped,
-    /// It is without its uniform part.
-    WithoutUniform,
-    /// Values get no gradient through its uniform part.
-    UniformStopped,
 }
 
 impl<'a> Context<'a> {
@@ -312,27 +262,26 @@ impl<'a> Context<'a> {
 
     /// Dropout's mask of a head's pattern.
     pub fn mask(&self, head: usize) -> Option<Mask> {
-        let PatternMasks {
-            keys,
-            rate,
-            first,
-            pairs,
-        } = self.masks?;
-        let first = first.wrapping_add(pairs.wrapping_mul(head as u32));
+        let (keys, rate) = self.dropout.zip(self.pattern_rate)?;
+        let before = pairs(head * self.length, self.length);
+        let first = self.pattern_pairs.wrapping_add(before);
         Some(Mask::new(keys, rate, first, self.length))
     }
 
-    /// What is done to a head's pattern.
-    pub fn change(&self, head: usize) -> Option<Change<'a>> {
+    /// What an intervention does to a head's pattern.
+    pub(in crate::model) fn change(&self, head: usize) -> Option<Pattern> {
+        self.plan?.pattern(self.layer, head)
+    }
+
+    /// The pattern that a head is given, if it is.
+    pub(in crate::model) fn table(&self, head: usize) -> Option<Table<'a>> {
         let mut patterns = self.plan?.patterns.iter();
         let index = patterns.position(|(l, h, _)| (*l, *h) == (self.layer, head))?;
         let (weights, stride) = (&self.given[index][..], self.length);
-        Some(match self.plan?.patterns[index].2 {
-            Pattern::Target(target) => Change::Given(Table::of(target, weights, stride)),
-            Pattern::Data(_) => Change::Given(Table::Lanes { weights, stride }),
-            Pattern::Itself => Change::Stopped,
-            Pattern::WithoutUniform => Change::WithoutUniform,
-            Pattern::UniformItself => Change::UniformStopped,
-        })
+        match self.change(head)? {
+            Pattern::Target(target) => Some(Table::of(target, weights, stride)),
+            Pattern::Data(_) => Some(Table::Lanes { weights, stride }),
+            _ => None,
+        }
     }
 }

@@ -16,8 +16,9 @@ use super::{
     Allocator, Block, BlockPass, Context, Design, Ports, ReadBack, Simple, SimplePass, Tensors,
 };
 use crate::lanes::{Lane, leveled};
+use crate::model::ops::activation::{self, Function};
 use crate::model::ops::attention::EXPONENTIAL;
-use crate::model::ops::{linear, scan, short_convolution, silu, softplus};
+use crate::model::ops::{linear, scan, short_convolution};
 use crate::model::reference::formulas;
 use crate::model::reference::{Run, Value};
 use crate::{Invalid, require, settings};
@@ -63,28 +64,33 @@ impl Design for MambaSpec {
         let allowed = format!("a number of heads that divides the width of x, {wide}");
         let divides = heads >= 1 && wide.is_multiple_of(heads);
         require(divides, "heads", heads, &allowed)?;
-        let convolved = self.convolution > 1;
-        if convolved {
+        if self.convolution > 1 {
             ConvolutionSpec::check("convolution", self.convolution)?;
         }
-        let mut branch = |letter: &str, size: usize| {
+        let mut branch = |letter: &str, size: usize, convolved: bool| {
             let mut add = |name: &str, rows: usize| {
                 tensors.add(&format!("mamba.{name}_{letter}"), &[rows, size], true)
             };
             Branch {
+                function: Function::Silu,
                 size,
                 project: add("W", d),
+                bias: None,
                 kernel: convolved.then(|| add("conv", self.convolution)),
             }
         };
-        let branches = [branch("x", wide), branch("B", size), branch("C", size)];
+        let [x, b, c] = [("x", wide), ("B", size), ("C", size)]
+            .map(|(letter, size)| branch(letter, size, self.convolution > 1));
+        let z = branch("z", wide, false);
+        let dt = Branch {
+            function: Function::Softplus,
+            ..branch("dt", heads, false)
+        };
+        let bias = Some(tensors.add_constant("mamba.dt_bias", &[heads], DT_BIAS));
         Ok(Arc::new(Mamba {
             stream: [tensors.length, d],
             heads,
-            branches,
-            w_z: tensors.add("mamba.W_z", &[d, wide], true),
-            w_dt: tensors.add("mamba.W_dt", &[d, heads], true),
-            dt_bias: tensors.add_constant("mamba.dt_bias", &[heads], DT_BIAS),
+            branches: [Branch { bias, ..dt }, x, b, c, z],
             a_log: tensors.add_constant("mamba.A_log", &[heads], A_LOG),
             w_out: tensors.add("mamba.W_out", &[wide, d], true),
         }))
@@ -97,26 +103,23 @@ pub struct Mamba {
     /// t and d
     stream: [usize; 2],
     heads: usize,
-    /// Of x, B and C.
-    branches: [Branch; 3],
-    /// [d, e·d]
-    w_z: Range<usize>,
-    /// [d, heads]
-    w_dt: Range<usize>,
-    /// `[heads]`
-    dt_bias: Range<usize>,
+    /// Of Δ, x, B, C and z.
+    branches: [Branch; 5],
     /// `[heads]`; prepared, e^A_log
     a_log: Range<usize>,
     /// [e·d, d]
     w_out: Range<usize>,
 }
 
-/// SiLU(conv(r W))
+/// f(conv(r W + b))
 #[derive(Clone, Debug)]
 struct Branch {
+    function: Function,
     size: usize,
     /// [d, size]
     project: Range<usize>,
+    /// `[size]`, if there is one
+    bias: Option<Range<usize>>,
     /// [w, size], if it is convolved
     kernel: Option<Range<usize>>,
 }
@@ -124,12 +127,12 @@ struct Branch {
 impl Mamba {
     /// Width of x.
     fn wide(&self) -> usize {
-        self.branches[0].size
+        self.branches[1].size
     }
 
     /// N
     fn size(&self) -> usize {
-        self.branches[1].size
+        self.branches[2].size
     }
 
     /// What the recurrence reads.
@@ -137,7 +140,7 @@ impl Mamba {
         &self,
         decays: &'x [Lane],
         u: &'x [Lane],
-        [_, b, c]: &'x [BranchPass; 3],
+        [_, _, b, c, _]: &'x [BranchPass; 5],
     ) -> scan::Inputs<'x> {
         scan::Inputs {
             decays,
@@ -177,12 +180,6 @@ impl Block for Mamba {
                 value: rows(branch.size),
             }),
             gradients: self.branches.each_ref().map(|branch| rows(branch.size)),
-            gate: rows(wide),
-            gate_slope: rows(wide),
-            d_gate: rows(wide),
-            steps: rows(heads),
-            steps_slope: rows(heads),
-            d_steps: rows(heads),
             decays: rows(heads),
             log_decays: rows(heads),
             u: rows(wide),
@@ -197,18 +194,16 @@ impl Block for Mamba {
 
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, r, [_, d], heads) = (run.rows(), read[0], self.stream, self.heads);
-        let [x, b, c] = self.branches.each_ref().map(|branch| {
-            let projected = r.times(run.weight(&branch.project, branch.size));
-            formulas::silu(match &branch.kernel {
-                None => projected,
-                Some(kernel) => {
-                    formulas::short_convolution(projected, run.weight(kernel, branch.size))
-                }
-            })
+        let [steps, x, b, c, gate] = self.branches.each_ref().map(|branch| {
+            let mut sums = r.times(run.weight(&branch.project, branch.size));
+            if let Some(bias) = &branch.bias {
+                sums = sums + run.weight(bias, branch.size).repeated(rows);
+            }
+            if let Some(kernel) = &branch.kernel {
+                sums = formulas::short_convolution(sums, run.weight(kernel, branch.size));
+            }
+            branch.function.formula(sums)
         });
-        let gate = formulas::silu(r.times(run.weight(&self.w_z, self.wide())));
-        let bias = run.weight(&self.dt_bias, heads).repeated(rows);
-        let steps = formulas::softplus(r.times(run.weight(&self.w_dt, heads)) + bias);
         let rates = run.weight(&self.a_log, heads).each(f64::exp, f64::exp);
         let log_decays = steps.each_times(rates.repeated(rows)).scaled(-1.0);
         let (w_out, each) = (run.weight(&self.w_out, d), self.wide() / heads);
@@ -238,17 +233,9 @@ impl Block for Mamba {
 #[derive(Debug)]
 struct MambaPass {
     mamba: Arc<Mamba>,
-    /// x, B and C, and their gradients: [t, size] each
-    branches: [BranchPass; 3],
-    gradients: [Vec<Lane>; 3],
-    /// SiLU(z), its slope, and the gradient of z: [t, e·d]
-    gate: Vec<Lane>,
-    gate_slope: Vec<Lane>,
-    d_gate: Vec<Lane>,
-    /// Δ, its slope, and the gradient of what softplus is taken of: [t, heads]
-    steps: Vec<Lane>,
-    steps_slope: Vec<Lane>,
-    d_steps: Vec<Lane>,
+    /// Δ, x, B, C and SiLU(z), and their gradients: [t, size] each
+    branches: [BranchPass; 5],
+    gradients: [Vec<Lane>; 5],
     /// a, and the gradient of ln a: [t, heads]
     decays: Vec<Lane>,
     log_decays: Vec<Lane>,
@@ -270,21 +257,13 @@ impl SimplePass for MambaPass {
         for (branch, own) in self.branches.iter_mut().zip(&mamba.branches) {
             branch.forward(c, own, d, r);
         }
-        let (z, gate) = (&mut self.gate_slope[by_entry], &mut self.gate[by_entry]);
-        linear::set_forward(level, r, c.weight(&mamba.w_z), d, z);
-        silu::forward(level, z, gate);
-
-        let (raw, steps) = (&mut self.steps_slope[by_head], &mut self.steps[by_head]);
-        let (w, bias) = (c.weight(&mamba.w_dt), c.weight(&mamba.dt_bias));
-        linear::forward(level, r, w, bias, d, raw);
-        softplus::forward(level, raw, steps);
-        let (x, rates) = (&self.branches[0].value[by_entry], c.weight(&mamba.a_log));
+        let [steps, x, _, _, gate] = self.branches.each_ref().map(|branch| &branch.value);
+        let (steps, x, rates) = (&steps[by_head], &x[by_entry], c.weight(&mamba.a_log));
         let (decays, u) = (&mut self.decays[by_head], &mut self.u[by_entry]);
         discretize(level, rates, steps, x, decays, u);
 
-        self.state.fill(Lane::ZERO);
         let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
-        scan::forward(level, inputs, 0..rows, &mut self.state, &mut self.y);
+        scan::forward(level, inputs, rows, &mut self.state, &mut self.y);
         let gated = &mut self.gated[by_entry];
         multiply(level, &self.y, gate, gated);
         linear::set_forward(level, gated, c.weight(&mamba.w_out), wide, out);
@@ -296,43 +275,38 @@ impl SimplePass for MambaPass {
         let rows = d_out.len() / d;
         let (by_entry, by_head) = (..rows * wide, ..rows * mamba.heads);
         let (w_out, gated) = (&mamba.w_out, &self.gated[by_entry]);
-        let (dy, d_gate) = (&mut self.dy[by_entry], &mut self.d_gate[by_entry]);
+        let [d_steps, du, db, dc, d_gate] = &mut self.gradients;
+        let [steps, x, _, _, gate] = self.branches.each_ref().map(|branch| &branch.value);
+        let dy = &mut self.dy[by_entry];
         linear::set_input_backward(level, c.weight(w_out), wide, d_out, dy);
         linear::add_weight_gradient(level, gated, d_out, wide, &mut back.grads[w_out.clone()]);
-        multiply_backward(level, &self.y, &self.gate, &self.gate_slope, dy, d_gate);
+        multiply(level, &self.y, dy, &mut d_gate[by_entry]);
+        scale(level, gate, dy);
 
         let inputs = mamba.inputs(&self.decays, &self.u, &self.branches);
-        let [du, db, dc] = &mut self.gradients;
         let (state, logs) = (&mut self.state, &mut self.log_decays[by_head]);
-        state.fill(Lane::ZERO);
-        scan::output_backward(level, inputs, 0..rows, state, dy, dc);
+        scan::output_backward(level, inputs, rows, dy, state, dc);
         scan::backward(level, inputs, rows, dy, state, du, db);
         scan::log_decay_backward(level, inputs, rows, &self.y, dy, du, logs);
 
-        let (x, rates) = (&self.branches[0].value, c.weight(&mamba.a_log));
-        let (steps, slope) = (&self.steps, &self.steps_slope);
-        let (dx, d_steps) = (&mut du[by_entry], &mut self.d_steps[by_head]);
-        discretize_backward(level, rates, steps, slope, x, dx, logs, d_steps);
+        let (rates, dx) = (c.weight(&mamba.a_log), &mut du[by_entry]);
+        discretize_backward(level, rates, steps, x, dx, logs, &mut d_steps[by_head]);
         linear::add_bias_gradient(level, logs, &mut back.grads[mamba.a_log.clone()]);
-        linear::add_bias_gradient(level, d_steps, &mut back.grads[mamba.dt_bias.clone()]);
-        back.product(level, c.weights, &mamba.w_dt, d, d_steps);
 
         let branches = self.branches.iter_mut().zip(&mut self.gradients);
         for ((branch, gradient), own) in branches.zip(&mamba.branches) {
-            branch.backward(c, own, &mut gradient[..rows * own.size], back.grads);
-            let d_projected = &branch.projected[..rows * own.size];
+            let d_projected = branch.backward(c, own, &mut gradient[..rows * own.size], back.grads);
             back.product(level, c.weights, &own.project, d, d_projected);
         }
-        back.product(level, c.weights, &mamba.w_z, d, d_gate);
     }
 }
 
-/// One of x, B and C: [t, size]
+/// One of Δ, x, B, C and SiLU(z): [t, size]
 #[derive(Debug)]
 struct BranchPass {
-    /// Before the convolution; in the backward, the gradient of that.
+    /// Before the convolution, if there is one; in the backward, the gradient of that.
     projected: Vec<Lane>,
-    /// After it; then the slope of SiLU there.
+    /// After it; then the slope of the function there.
     slope: Vec<Lane>,
     value: Vec<Lane>,
 }
@@ -340,30 +314,43 @@ struct BranchPass {
 impl BranchPass {
     fn forward(&mut self, c: Context, own: &Branch, width: usize, r: &[Lane]) {
         let used = ..r.len() / width * own.size;
-        let (projected, after) = (&mut self.projected[used], &mut self.slope[used]);
-        linear::set_forward(c.level, r, c.weight(&own.project), width, projected);
+        let (after, w) = (&mut self.slope[used], c.weight(&own.project));
         match &own.kernel {
-            None => after.copy_from_slice(projected),
+            None => match &own.bias {
+                Some(bias) => linear::forward(c.level, r, w, c.weight(bias), width, after),
+                None => linear::set_forward(c.level, r, w, width, after),
+            },
             Some(kernel) => {
-                let kernel = c.weight(kernel);
+                let (projected, kernel) = (&mut self.projected[used], c.weight(kernel));
+                linear::set_forward(c.level, r, w, width, projected);
                 short_convolution::forward(c.level, kernel, own.size, projected, after);
             }
         }
-        silu::forward(c.level, after, &mut self.value[used]);
+        let value = &mut self.value[used];
+        activation::forward(c.level, own.function, after, value);
     }
 
-    /// From the gradient of the value, which is lost, to that of what was projected.
-    fn backward(&mut self, c: Context, own: &Branch, gradient: &mut [Lane], grads: &mut [f32]) {
-        let (level, size) = (c.level, own.size);
-        let projected = &mut self.projected[..gradient.len()];
-        silu::backward(level, &self.slope, gradient);
+    /// From the gradient of the value to that of what was projected.
+    fn backward<'x>(
+        &'x mut self,
+        c: Context,
+        own: &Branch,
+        gradient: &'x mut [Lane],
+        grads: &mut [f32],
+    ) -> &'x [Lane] {
+        scale(c.level, &self.slope, gradient);
+        if let Some(bias) = &own.bias {
+            linear::add_bias_gradient(c.level, gradient, &mut grads[bias.clone()]);
+        }
         let Some(kernel) = &own.kernel else {
-            return projected.copy_from_slice(gradient);
+            return gradient;
         };
-        let d_kernel = &mut grads[kernel.clone()];
-        short_convolution::add_kernel_gradient(level, projected, gradient, size, d_kernel);
-        let kernel = c.weight(kernel);
-        short_convolution::set_input_backward(level, kernel, size, gradient, projected);
+        let projected = &mut self.projected[..gradient.len()];
+        let (d_kernel, size) = (&mut grads[kernel.clone()], own.size);
+        short_convolution::add_kernel_gradient(c.level, projected, gradient, size, d_kernel);
+        projected.fill(Lane::ZERO);
+        short_convolution::input_backward(c.level, c.weight(kernel), size, gradient, projected);
+        projected
     }
 }
 
@@ -389,12 +376,11 @@ leveled!(
 );
 
 leveled!(
-    /// Its backward: dΔ = x·du − e^A_log d ln a, through softplus. `dx` is du, and becomes Δ du; `logs` are d ln a, and
+    /// Its backward: dΔ = x·du − e^A_log d ln a. `dx` is du, and becomes Δ du; `logs` are d ln a, and
     /// become −Δ d ln a, whose sum is the gradient of e^A_log.
     fn discretize_backward<const FUSED: bool>(
         rates: &[f32],
         steps: &[Lane],
-        slope: &[Lane],
         x: &[Lane],
         dx: &mut [Lane],
         logs: &mut [Lane],
@@ -410,32 +396,25 @@ leveled!(
                 *dx = step * *dx;
             }
             logs[index] = step * logs[index] * -1.0;
-            d_steps[index] = sum * slope[index];
+            d_steps[index] = sum;
         }
     }
 );
 
 leveled!(
-    /// out = y ⊙ g
-    fn multiply<const FUSED: bool>(y: &[Lane], g: &[Lane], out: &mut [Lane]) {
-        for ((out, &y), &g) in out.iter_mut().zip(y).zip(g) {
-            *out = y * g;
+    /// out = x ⊙ y
+    fn multiply<const FUSED: bool>(x: &[Lane], y: &[Lane], out: &mut [Lane]) {
+        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+            *out = x * y;
         }
     }
 );
 
 leveled!(
-    /// Its backward, where g = SiLU(z) has the given slope: `dy` is the gradient of the product, and becomes that of y.
-    fn multiply_backward<const FUSED: bool>(
-        y: &[Lane],
-        g: &[Lane],
-        slope: &[Lane],
-        dy: &mut [Lane],
-        dz: &mut [Lane],
-    ) {
-        for (i, dy) in dy.iter_mut().enumerate() {
-            dz[i] = *dy * y[i] * slope[i];
-            *dy = *dy * g[i];
+    /// x = x ⊙ y
+    fn scale<const FUSED: bool>(y: &[Lane], x: &mut [Lane]) {
+        for (x, &y) in x.iter_mut().zip(y) {
+            *x = *x * y;
         }
     }
 );

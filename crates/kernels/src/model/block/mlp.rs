@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors};
 use crate::lanes::Lane;
-use crate::model::ops::{gelu, gelu_exact, linear, relu};
-use crate::model::reference::formulas;
+use crate::model::ops::activation::{self, Function};
+use crate::model::ops::linear;
 use crate::model::reference::{Run, Value};
 use crate::model::spec::Activation;
 use crate::{Invalid, require, settings};
@@ -46,7 +46,11 @@ impl Design for MlpSpec {
         Self::check_ratio("ratio", ratio)?;
         let (d, wide) = (tensors.width, ratio * tensors.width);
         Ok(Arc::new(Mlp {
-            activation: self.activation.unwrap_or(tensors.spec.activation),
+            function: match self.activation.unwrap_or(tensors.spec.activation) {
+                Activation::Gelu => Function::Gelu,
+                Activation::GeluExact => Function::GeluExact,
+                Activation::Relu => Function::Relu,
+            },
             length: tensors.length,
             width: d,
             w_in: tensors.add("mlp.W_in", &[d, wide], true),
@@ -60,7 +64,7 @@ impl Design for MlpSpec {
 /// An MLP.
 #[derive(Clone, Debug)]
 pub struct Mlp {
-    activation: Activation,
+    function: Function,
     length: usize,
     width: usize,
     /// [d, wide]
@@ -88,11 +92,7 @@ impl Block for Mlp {
         let (rows, d, wide) = (run.rows(), self.width, self.b_in.len());
         let bias = run.weight(&self.b_in, wide).repeated(rows);
         let hidden = read[0].times(run.weight(&self.w_in, wide)) + bias;
-        let active = match self.activation {
-            Activation::Gelu => formulas::gelu(hidden),
-            Activation::Relu => formulas::relu(hidden),
-            Activation::GeluExact => formulas::gelu_exact(hidden),
-        };
+        let active = self.function.formula(hidden);
         let bias = run.weight(&self.b_out, d).repeated(rows);
         vec![active.times(run.weight(&self.w_out, d)) + bias]
     }
@@ -130,31 +130,14 @@ impl BlockPass for MlpPass {
     fn forward(&mut self, c: Context, rows: Range<usize>) {
         let span = self.wide_span(&rows);
         let (hidden, active) = (&mut self.hidden[span.clone()], &mut self.active[span]);
-        match self.mlp.activation {
-            Activation::Gelu => gelu::forward(c.level, hidden, active),
-            Activation::Relu => relu::forward(c.level, hidden, active),
-            Activation::GeluExact => gelu_exact::forward(c.level, hidden, active),
-        }
+        activation::forward(c.level, self.mlp.function, hidden, active);
     }
 
-    fn write(
-        &self,
-        c: Context,
-        _source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    ) {
-        let (mlp, wide) = (&self.mlp, self.mlp.b_in.len());
-        let active = &self.active[self.wide_span(&rows)];
-        let (w, b) = (c.weight(&mlp.w_out), c.weight(&mlp.b_out));
-        match base {
-            Some(base) => {
-                linear::set_to_biased(base, b, out);
-                linear::add_forward(c.level, active, w, wide, mlp.width, out);
-            }
-            None => linear::forward(c.level, active, w, b, wide, out),
-        }
+    fn write(&self, c: Context, _source: Option<usize>, rows: Range<usize>, out: &mut [Lane]) {
+        let (mlp, active) = (&self.mlp, &self.active[self.wide_span(&rows)]);
+        linear::add_rows(c.weight(&mlp.b_out), 1.0, out);
+        let (w, wide) = (c.weight(&mlp.w_out), mlp.b_in.len());
+        linear::add_forward(c.level, active, w, wide, mlp.width, out);
     }
 
     fn write_backward(

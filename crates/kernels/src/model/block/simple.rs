@@ -47,17 +47,9 @@ impl<P: SimplePass> BlockPass for Simple<P> {
         self.pass.forward(c, x, &mut self.out[..x.len()]);
     }
 
-    fn write(
-        &self,
-        _c: Context,
-        _source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    ) {
-        out.copy_from_slice(&self.out[self.span(&rows)]);
-        for (sum, &base) in out.iter_mut().zip(base.into_iter().flatten()) {
-            *sum += base;
+    fn write(&self, _c: Context, _source: Option<usize>, rows: Range<usize>, out: &mut [Lane]) {
+        for (sum, &own) in out.iter_mut().zip(&self.out[self.span(&rows)]) {
+            *sum += own;
         }
     }
 

@@ -102,7 +102,8 @@ pub fn pairs(rows: usize, columns: usize) -> u32 {
     (rows as u32).wrapping_mul(columns.div_ceil(2) as u32)
 }
 
-/// The bits of pair `n` of what all sequences of a batch share.
+/// The bits of pair `n`, for two keys.
+#[inline(always)]
 pub fn hash_one(keys: [u32; 2], n: u32) -> u32 {
     let mut x = n.wrapping_add(keys[0]);
     x ^= x >> 16;
@@ -118,13 +119,7 @@ pub fn hash_one(keys: [u32; 2], n: u32) -> u32 {
 fn hash(keys: &DropoutKeys, n: u32) -> [u32; LANES] {
     let mut bits = [0; LANES];
     for lane in 0..LANES {
-        let mut x = n.wrapping_add(keys.lanes[0][lane]);
-        x ^= x >> 16;
-        x = x.wrapping_mul(0x7feb_352d);
-        x ^= x >> 15;
-        x = x.wrapping_add(keys.lanes[1][lane]);
-        x = x.wrapping_mul(0x846c_a68b);
-        bits[lane] = x ^ (x >> 16);
+        bits[lane] = hash_one([keys.lanes[0][lane], keys.lanes[1][lane]], n);
     }
     bits
 }

@@ -2,38 +2,18 @@
 //!
 //! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ multiply lanes with plain
 //! numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over.
+//! A tile has as many rows as the registers allow (`TALL`): with four columns, eight sums keep both multipliers of a
+//! core busy, and sixteen also hide how long each takes.
 //! Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
-use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose_rows};
+use crate::lanes::cross_lane::{Strided, add_sums, add_turned_products, transpose_rows};
 use crate::lanes::{LANES, Lane, Level, leveled};
-
-/// Columns of a tile of sums. Its rows are as many as the registers allow (`TALL`): eight sums keep both
-/// multipliers of a core busy, and sixteen also hide how long each takes.
-const BROAD: usize = 4;
 
 /// What a tile does with its sums: adds them to what is there, sets it to them, or sets it to them with another
 /// operand (the bias or the slope).
 const ADD: u8 = 0;
 const SET: u8 = 1;
 const SET_WITH: u8 = 2;
-
-/// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for the remainder, 2 and 1.
-macro_rules! along {
-    ($count:expr, |$start:ident| $tile:ident::<$($flag:tt),*>($($argument:expr),* $(,)?)) => {{
-        let mut $start = 0;
-        while $start + BROAD <= $count {
-            $tile::<$($flag,)* BROAD>($($argument),*);
-            $start += BROAD;
-        }
-        if $start + 2 <= $count {
-            $tile::<$($flag,)* 2>($($argument),*);
-            $start += 2;
-        }
-        if $start < $count {
-            $tile::<$($flag,)* 1>($($argument),*);
-        }
-    }};
-}
 
 /// Adds x W to y.
 pub fn add_forward(
@@ -330,12 +310,9 @@ pub fn add_weight_gradient(level: Level, x: &[Lane], dy: &[Lane], inner: usize, 
 pub fn add_bias_gradient(level: Level, dy: &[Lane], db: &mut [f32]) {
     let outer = db.len();
     for (n, db) in db.chunks_mut(LANES).enumerate() {
-        let (mut sums, mut totals) = ([Lane::ZERO; LANES], [0.0; LANES]);
+        let mut sums = [Lane::ZERO; LANES];
         column_sums(level, dy, outer, n * LANES, &mut sums[..db.len()]);
-        sum_lanes(level, &sums, &mut totals);
-        for (sum, total) in db.iter_mut().zip(totals) {
-            *sum += total;
-        }
+        add_sums(level, &sums, db);
     }
 }
 
@@ -348,11 +325,11 @@ pub fn set_rows(b: &[f32], y: &mut [Lane]) {
     }
 }
 
-/// y_i = x_i + b, for every row.
-pub fn set_to_biased(x: &[Lane], b: &[f32], y: &mut [Lane]) {
-    for (x_row, y_row) in x.chunks_exact(b.len()).zip(y.chunks_exact_mut(b.len())) {
-        for ((y_c, &x_c), &b_c) in y_row.iter_mut().zip(x_row).zip(b) {
-            *y_c = x_c + Lane::splat(b_c);
+/// Adds factor · b (`[outer]`) to every row of y.
+pub fn add_rows(b: &[f32], factor: f32, y: &mut [Lane]) {
+    for y_row in y.chunks_exact_mut(b.len()) {
+        for (y_c, &b_c) in y_row.iter_mut().zip(b) {
+            *y_c += Lane::splat(factor * b_c);
         }
     }
 }

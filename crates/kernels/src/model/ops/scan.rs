@@ -30,8 +30,7 @@ pub struct Inputs<'a> {
     pub size: usize,
 }
 
-/// Columns and channels of a tile of h.
-const BROAD: usize = 4;
+/// Channels of a tile of h.
 const TALL: usize = 2;
 
 /// What a tile does.
@@ -42,48 +41,38 @@ const REVERSE: u8 = 2;
 /// Rows that a tile of h meets before the next one: what they read stays in the fastest cache.
 const GROUP: usize = 16;
 
-/// Takes the state h ([channels, N]) from before `rows` to the last of them, and sets their y ([rows, channels], of
-/// all rows).
-pub fn forward(level: Level, x: Inputs, rows: Range<usize>, h: &mut [Lane], y: &mut [Lane]) {
-    let span = |rows: &Range<usize>| rows.start * x.channels..rows.end * x.channels;
-    for rows in groups(rows) {
-        y[span(&rows)].fill(Lane::ZERO);
-        tiles::<FORWARD>(level, x, rows, &[], h, y, &mut []);
-    }
+/// Sets y of the first `rows` rows, [rows, channels]. `state` is a scratch buffer, [channels, N], here and below.
+pub fn forward(level: Level, x: Inputs, rows: usize, state: &mut [Lane], y: &mut [Lane]) {
+    y[..rows * x.channels].fill(Lane::ZERO);
+    scan::<FORWARD>(level, x, rows, &[], state, y, &mut []);
 }
 
-/// dC_t = h_tᵀ dy_t in some rows, and takes the state h from before them to the last of them.
+/// dC_t = h_tᵀ dy_t
 pub fn output_backward(
     level: Level,
     x: Inputs,
-    rows: Range<usize>,
-    h: &mut [Lane],
+    rows: usize,
     dy: &[Lane],
+    state: &mut [Lane],
     dc: &mut [Lane],
 ) {
-    for rows in groups(rows) {
-        dc[rows.start * x.size..rows.end * x.size].fill(Lane::ZERO);
-        tiles::<OUTPUT_BACKWARD>(level, x, rows, dy, h, &mut [], dc);
-    }
+    dc[..rows * x.size].fill(Lane::ZERO);
+    scan::<OUTPUT_BACKWARD>(level, x, rows, dy, state, &mut [], dc);
 }
 
-/// The reverse scan of the first `rows` rows: sets du and dB. `carried` is a scratch buffer, [channels, N].
+/// The reverse scan: sets du and dB.
 pub fn backward(
     level: Level,
     x: Inputs,
     rows: usize,
     dy: &[Lane],
-    carried: &mut [Lane],
+    state: &mut [Lane],
     du: &mut [Lane],
     db: &mut [Lane],
 ) {
-    carried.fill(Lane::ZERO);
     du[..rows * x.channels].fill(Lane::ZERO);
     db[..rows * x.size].fill(Lane::ZERO);
-    for first in (0..rows).step_by(GROUP).rev() {
-        let rows = first..(first + GROUP).min(rows);
-        tiles::<REVERSE>(level, x, rows, dy, carried, du, db);
-    }
+    scan::<REVERSE>(level, x, rows, dy, state, du, db);
 }
 
 leveled!(
@@ -116,49 +105,35 @@ leveled!(
     }
 );
 
-/// Rows in groups.
-fn groups(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(GROUP)
-        .map(move |first| first..(first + GROUP).min(end))
-}
-
 leveled!(
-    /// Every tile of the state on a group of rows.
-    fn tiles<const FUSED: bool, const HOW: u8>(
+    /// Every tile of the state on group after group of rows.
+    fn scan<const FUSED: bool, const HOW: u8>(
         x: Inputs,
-        rows: Range<usize>,
+        rows: usize,
         dy: &[Lane],
         state: &mut [Lane],
         by_channel: &mut [Lane],
         by_column: &mut [Lane],
     ) {
-        let each = x.channels / x.heads;
-        for head in 0..x.heads {
-            let end = (head + 1) * each;
-            let mut p = head * each;
-            while p + TALL <= end {
-                across::<FUSED, HOW, TALL>(
-                    x,
-                    rows.clone(),
-                    (head, p),
-                    dy,
-                    state,
-                    by_channel,
-                    by_column,
-                );
-                p += TALL;
-            }
-            if p < end {
-                across::<FUSED, HOW, 1>(
-                    x,
-                    rows.clone(),
-                    (head, p),
-                    dy,
-                    state,
-                    by_channel,
-                    by_column,
-                );
+        state.fill(Lane::ZERO);
+        let (each, groups) = (x.channels / x.heads, rows.div_ceil(GROUP));
+        for index in 0..groups {
+            let group = if HOW == REVERSE {
+                groups - 1 - index
+            } else {
+                index
+            };
+            let group = group * GROUP..((group + 1) * GROUP).min(rows);
+            for head in 0..x.heads {
+                let end = (head + 1) * each;
+                for p in (head * each..end).step_by(TALL) {
+                    let (rows, at) = (group.clone(), (head, p));
+                    if p + TALL <= end {
+                        across::<FUSED, HOW, TALL>(x, rows, at, dy, state, by_channel, by_column);
+                    } else {
+                        across::<FUSED, HOW, 1>(x, rows, at, dy, state, by_channel, by_column);
+                    }
+                }
             }
         }
     }
@@ -175,13 +150,16 @@ fn across<const FUSED: bool, const HOW: u8, const P: usize>(
     by_channel: &mut [Lane],
     by_column: &mut [Lane],
 ) {
-    let whole = x.size - x.size % BROAD;
-    for n in (0..whole).step_by(BROAD) {
-        tile::<FUSED, HOW, P, BROAD>(x, rows.clone(), at, n, dy, state, by_channel, by_column);
-    }
-    for n in whole..x.size {
-        tile::<FUSED, HOW, P, 1>(x, rows.clone(), at, n, dy, state, by_channel, by_column);
-    }
+    along!(x.size, |n| tile::<FUSED, HOW, P>(
+        x,
+        rows.clone(),
+        at,
+        n,
+        dy,
+        state,
+        by_channel,
+        by_column
+    ));
 }
 
 /// Channels from `p` on and columns from `n` on. `by_channel` is y or du, `by_column` dC or dB.

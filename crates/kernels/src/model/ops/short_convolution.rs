@@ -3,37 +3,17 @@
 //!
 //! Shapes: x, dx, y, dy [rows, columns], kernel and its gradient [w, columns]. Rows are all rows of a sequence.
 
-use crate::lanes::cross_lane::sum_lanes;
+use crate::lanes::cross_lane::add_sums;
 use crate::lanes::{LANES, Lane, Level, leveled};
-
-/// Columns of a tile of sums.
-const BROAD: usize = 4;
 
 /// Sets y to the convolution of x.
 pub fn forward(level: Level, kernel: &[f32], columns: usize, x: &[Lane], y: &mut [Lane]) {
-    convolve::<false, false>(level, kernel, columns, x, y);
-}
-
-/// dx_j = Σ_l k_l ⊙ dy_{j+l}
-pub fn set_input_backward(
-    level: Level,
-    kernel: &[f32],
-    columns: usize,
-    dy: &[Lane],
-    dx: &mut [Lane],
-) {
-    convolve::<true, false>(level, kernel, columns, dy, dx);
+    convolve::<false>(level, kernel, columns, x, y);
 }
 
 /// dx_j += Σ_l k_l ⊙ dy_{j+l}
-pub fn add_input_backward(
-    level: Level,
-    kernel: &[f32],
-    columns: usize,
-    dy: &[Lane],
-    dx: &mut [Lane],
-) {
-    convolve::<true, true>(level, kernel, columns, dy, dx);
+pub fn input_backward(level: Level, kernel: &[f32], columns: usize, dy: &[Lane], dx: &mut [Lane]) {
+    convolve::<true>(level, kernel, columns, dy, dx);
 }
 
 /// dk_l += Σ_i x_{i−l} ⊙ dy_i, summed over lanes.
@@ -48,39 +28,36 @@ pub fn add_kernel_gradient(
         let used = x.len().saturating_sub(l * columns);
         let (x, dy) = (&x[..used], &dy[dy.len() - used..]);
         for (n, d_tap) in d_tap.chunks_mut(LANES).enumerate() {
-            let (mut sums, mut totals) = ([Lane::ZERO; LANES], [0.0; LANES]);
+            let mut sums = [Lane::ZERO; LANES];
             sum_products(level, x, dy, columns, n * LANES, &mut sums[..d_tap.len()]);
-            sum_lanes(level, &sums, &mut totals);
-            for (sum, total) in d_tap.iter_mut().zip(totals) {
-                *sum += total;
-            }
+            add_sums(level, &sums, d_tap);
         }
     }
 }
 
 leveled!(
-    /// Sets y to the convolution of x, or adds it. Backward, rows meet those after them.
-    fn convolve<const FUSED: bool, const BACKWARD: bool, const ADD: bool>(
+    /// Sets y to the convolution of x. Backward, rows meet those after them, and what comes of it is added.
+    fn convolve<const FUSED: bool, const BACKWARD: bool>(
         kernel: &[f32],
         columns: usize,
         x: &[Lane],
         y: &mut [Lane],
     ) {
-        let whole = columns - columns % BROAD;
         for i in 0..y.len() / columns {
-            for c in (0..whole).step_by(BROAD) {
-                tile::<FUSED, BACKWARD, ADD, BROAD>(kernel, columns, (i, c), x, y);
-            }
-            for c in whole..columns {
-                tile::<FUSED, BACKWARD, ADD, 1>(kernel, columns, (i, c), x, y);
-            }
+            along!(columns, |c| tile::<FUSED, BACKWARD>(
+                kernel,
+                columns,
+                (i, c),
+                x,
+                y
+            ));
         }
     }
 );
 
 /// Columns from `c` on of row i.
 #[inline(always)]
-fn tile<const FUSED: bool, const BACKWARD: bool, const ADD: bool, const C: usize>(
+fn tile<const FUSED: bool, const BACKWARD: bool, const C: usize>(
     kernel: &[f32],
     columns: usize,
     (i, c): (usize, usize),
@@ -102,7 +79,7 @@ fn tile<const FUSED: bool, const BACKWARD: bool, const ADD: bool, const C: usize
     }
     let y = &mut y[i * columns + c..][..C];
     for s in 0..C {
-        y[s] = if ADD { y[s] + sums[s] } else { sums[s] };
+        y[s] = if BACKWARD { y[s] + sums[s] } else { sums[s] };
     }
 }
 
@@ -115,13 +92,13 @@ leveled!(
         first: usize,
         sums: &mut [Lane],
     ) {
-        let count = sums.len();
-        for c in (0..count - count % BROAD).step_by(BROAD) {
-            product_sums::<FUSED, BROAD>(x, y, columns, first + c, &mut sums[c..]);
-        }
-        for c in count - count % BROAD..count {
-            product_sums::<FUSED, 1>(x, y, columns, first + c, &mut sums[c..]);
-        }
+        along!(sums.len(), |c| product_sums::<FUSED>(
+            x,
+            y,
+            columns,
+            first + c,
+            &mut sums[c..]
+        ));
     }
 );
 

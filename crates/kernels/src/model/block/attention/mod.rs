@@ -148,14 +148,20 @@ impl Attention {
         self.width / self.heads
     }
 
+    /// The bias of queries, keys or values.
+    fn read_bias(&self, reader: usize) -> Option<&Range<usize>> {
+        let Biases { q, k, v, .. } = self.biases.as_ref()?;
+        Some([q, k, v][reader])
+    }
+
     /// The output's bias. Every head writes an equal share of it.
     fn output_bias(&self) -> Option<&Range<usize>> {
         self.biases.as_ref()?.o.as_ref()
     }
 
-    /// What masked relative positions add to the scores: Σ_c x_c m_ijc r_{i−j,c}, where x is what they meet. Masks
-    /// are [t t, m].
-    fn masked_term<'t>(&self, masks: &Matrix, [q, k, r]: [Value<'t>; 3]) -> Value<'t> {
+    /// What relative positions add to the scores: Σ_c x_c m_ijc r_{i−j,c}, where x is what they meet. Masks, [t t, m],
+    /// are one where nothing is dropped.
+    fn positional_term<'t>(&self, masks: Option<&Matrix>, [q, k, r]: [Value<'t>; 3]) -> Value<'t> {
         let ((rows, size), t) = (q.size(), self.length);
         let by_pair = (rows * rows, size);
         let meets_key = self.scheme.relative == RelativeTerm::Key;
@@ -171,7 +177,7 @@ impl Attention {
         });
         let masks = Matrix::from_fn(rows * rows, size, |pair, c| {
             let (i, j) = of_pair(pair);
-            masks[(i * t + j, c)]
+            masks.map_or(1.0, |masks| masks[(i * t + j, c)])
         });
         let terms = asking.each_times(lags).each_times(q.tape().constant(masks));
         let sums = terms.row_means().scaled(size as f64);
@@ -209,21 +215,20 @@ impl Block for Attention {
 
     fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
         let (rows, d, size) = (run.rows(), self.width, self.size());
-        let mut seen = |reader: usize| match &self.convolution {
-            Some(kernels) => {
-                formulas::short_convolution(read[reader], run.weight(&kernels[reader], d))
+        let weights = [&self.w_q, &self.w_k, &self.w_v];
+        let [queries, keys, values] = [0, 1, 2].map(|reader| {
+            let seen = match &self.convolution {
+                None => read[reader],
+                Some(kernels) => {
+                    formulas::short_convolution(read[reader], run.weight(&kernels[reader], d))
+                }
+            };
+            let product = seen.times(run.weight(weights[reader], d));
+            match self.read_bias(reader) {
+                None => product,
+                Some(bias) => product + run.weight(bias, d).repeated(rows),
             }
-            None => read[reader],
-        };
-        let [queries, keys, values] = [seen(0), seen(1), seen(2)];
-        let mut queries = queries.times(run.weight(&self.w_q, d));
-        let mut keys = keys.times(run.weight(&self.w_k, d));
-        let mut values = values.times(run.weight(&self.w_v, d));
-        if let Some(Biases { q, k, v, .. }) = &self.biases {
-            queries = queries + run.weight(q, d).repeated(rows);
-            keys = keys + run.weight(k, d).repeated(rows);
-            values = values + run.weight(v, d).repeated(rows);
-        }
+        });
         let masks = run.mask_of_pairs(self.dropped, (self.length, d));
         let shares = 1.0 / self.heads as f64;
         let b_o = self.output_bias().map(|b_o| run.weight(b_o, d));
@@ -233,19 +238,11 @@ impl Block for Attention {
         let head = |head: usize| {
             let own = |matrix: Value<'t>| matrix.columns(head * size, size);
             let turned = |x| self.scheme.turned(x, (rows, size));
-            let (q, k) = (turned(own(queries)), turned(own(keys)).transposed());
-            let mut scores = q.times(k);
+            let (q, k) = (turned(own(queries)), turned(own(keys)));
+            let mut scores = q.times(k.transposed());
             if let Some(r) = positions.map(own) {
-                let square = (rows, rows);
                 let masks = masks.as_ref().map(|all| all.columns(head * size, size));
-                let term = match (masks, self.scheme.relative) {
-                    (Some(masks), _) => self.masked_term(&masks, [q, k.transposed(), r]),
-                    (None, RelativeTerm::Query) => q
-                        .times(r.transposed())
-                        .take(square, |i, j| Some((i, i.checked_sub(j)?))),
-                    (None, _) => r.times(k).take(square, |i, j| Some((i.checked_sub(j)?, j))),
-                };
-                scores = scores + term;
+                scores = scores + self.positional_term(masks.as_ref(), [q, k, r]);
             }
             let scores = scores.scaled(1.0 / (size as f64).sqrt());
             let output = run.attend(head, scores, own(values));

@@ -12,8 +12,8 @@ use crate::model::Target;
 pub enum Table<'a> {
     /// Row i attends to row i − lag, or to the first row if there is no such one.
     Lag(usize),
-    /// Row i attends to all rows up to itself equally.
-    Uniform,
+    /// Row i attends to all rows up to itself equally, with weights that sum to this.
+    Uniform(f32),
     /// A weight per pair and lane, [t, t].
     Lanes {
         /// The weights; only those of j ≤ i count.
@@ -28,14 +28,14 @@ impl<'a> Table<'a> {
     pub fn of(target: Target, weights: &'a [Lane], stride: usize) -> Self {
         match target {
             Target::Lag(lag) => Table::Lag(lag),
-            Target::Uniform => Table::Uniform,
+            Target::Uniform => Table::Uniform(1.0),
             Target::SameToken | Target::Induction => Table::Lanes { weights, stride },
         }
     }
 }
 
 leveled!(
-    /// Sets some rows of `out`.
+    /// Adds to some rows of `out`.
     pub fn forward<const FUSED: bool>(
         table: Table,
         rows: Range<usize>,
@@ -46,15 +46,28 @@ leveled!(
         match table {
             Table::Lag(lag) => {
                 for i in rows {
-                    let j = i.saturating_sub(lag);
-                    out[i * size..][..size].copy_from_slice(&values[j * size..][..size]);
+                    let value = &values[i.saturating_sub(lag) * size..][..size];
+                    for (sum, &part) in out[i * size..][..size].iter_mut().zip(value) {
+                        *sum += part;
+                    }
                 }
             }
-            Table::Uniform => uniform_means::<FUSED>(rows, size, values, out),
+            // mean_i = mean_{i−1} + (u_i − mean_{i−1}) / (i + 1)
+            Table::Uniform(total) => {
+                for m in 0..size {
+                    let before = values[m..].iter().step_by(size).take(rows.start);
+                    let mut mean = before.fold(Lane::ZERO, |sum, &value| sum + value);
+                    mean = mean * (1.0 / rows.start.max(1) as f32);
+                    for i in rows.clone() {
+                        let share = Lane::splat(1.0 / (i + 1) as f32);
+                        mean = (values[i * size + m] - mean).times_plus::<FUSED>(share, mean);
+                        out[i * size + m] += mean * total;
+                    }
+                }
+            }
             Table::Lanes { weights, stride } => {
                 for i in rows {
                     let out = &mut out[i * size..][..size];
-                    out.fill(Lane::ZERO);
                     let pairs = weights[i * stride..][..=i].iter();
                     for (weight, value) in pairs.zip(values.chunks_exact(size)) {
                         for m in 0..size {
@@ -79,14 +92,25 @@ leveled!(
         match table {
             Table::Lag(lag) => {
                 for i in rows {
-                    let j = i.saturating_sub(lag);
-                    let d_value = &mut d_values[j * size..][..size];
+                    let d_value = &mut d_values[i.saturating_sub(lag) * size..][..size];
                     for (sum, &part) in d_value.iter_mut().zip(&d_out[i * size..][..size]) {
                         *sum += part;
                     }
                 }
             }
-            Table::Uniform => add_uniform_backward::<FUSED>(1.0, rows, size, d_out, d_values),
+            // du_j += Σ_{i ≥ j} dout_i / (i + 1)
+            Table::Uniform(total) => {
+                for m in 0..size {
+                    let mut sum = Lane::ZERO;
+                    for j in (0..rows.end).rev() {
+                        if j >= rows.start {
+                            let share = Lane::splat(total / (j + 1) as f32);
+                            sum = d_out[j * size + m].times_plus::<FUSED>(share, sum);
+                        }
+                        d_values[j * size + m] += sum;
+                    }
+                }
+            }
             Table::Lanes { weights, stride } => {
                 for i in rows {
                     let d_out = &d_out[i * size..][..size];
@@ -101,79 +125,6 @@ leveled!(
         }
     }
 );
-
-leveled!(
-    /// Sets some rows to the means of all values up to them.
-    pub fn means<const FUSED: bool>(
-        rows: Range<usize>,
-        size: usize,
-        values: &[Lane],
-        means: &mut [Lane],
-    ) {
-        uniform_means::<FUSED>(rows, size, values, means);
-    }
-);
-
-leveled!(
-    /// The uniform part is left out of out_i  ⟹  du_j −= dout_i / (i + 1), for some rows.
-    pub fn means_removed_backward<const FUSED: bool>(
-        rows: Range<usize>,
-        size: usize,
-        d_out: &[Lane],
-        d_values: &mut [Lane],
-    ) {
-        add_uniform_backward::<FUSED>(-1.0, rows, size, d_out, d_values);
-    }
-);
-
-/// mean_i = mean_{i−1} + (u_i − mean_{i−1}) / (i + 1). The first row of a group is summed afresh.
-#[inline(always)]
-fn uniform_means<const FUSED: bool>(
-    rows: Range<usize>,
-    size: usize,
-    values: &[Lane],
-    means: &mut [Lane],
-) {
-    let first = rows.start;
-    for i in rows {
-        let share = 1.0 / (i + 1) as f32;
-        for m in 0..size {
-            let mean = if i == first {
-                let mut sum = Lane::ZERO;
-                for j in 0..=i {
-                    sum += values[j * size + m];
-                }
-                sum * share
-            } else {
-                let before = means[(i - 1) * size + m];
-                (values[i * size + m] - before).times_plus::<FUSED>(Lane::splat(share), before)
-            };
-            means[i * size + m] = mean;
-        }
-    }
-}
-
-/// du_j += factor · Σ_{i ≥ j} dout_i / (i + 1), over some rows.
-#[inline(always)]
-fn add_uniform_backward<const FUSED: bool>(
-    factor: f32,
-    rows: Range<usize>,
-    size: usize,
-    d_out: &[Lane],
-    d_values: &mut [Lane],
-) {
-    for m in 0..size {
-        let mut sum = Lane::ZERO;
-        for i in rows.clone().rev() {
-            let share = Lane::splat(factor / (i + 1) as f32);
-            sum = d_out[i * size + m].times_plus::<FUSED>(share, sum);
-            d_values[i * size + m] += sum;
-        }
-        for j in 0..rows.start {
-            d_values[j * size + m] += sum;
-        }
-    }
-}
 
 leveled!(
     /// Fills the weights ([t, t]) of a target that reads symbols, for the first `inputs.len()` rows.

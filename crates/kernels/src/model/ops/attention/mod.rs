@@ -6,11 +6,10 @@
 //! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
 //!
 //! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored. [`clamped`]
-//! is for patterns that are given, and [`pairwise`] for vectors r that dropout masks pair by pair.
+//! is for patterns that are given.
 
 pub mod clamped;
 pub mod fast;
-pub mod pairwise;
 
 use crate::lanes::Lane;
 

@@ -158,6 +158,7 @@ impl Coordinates {
                 continue;
             }
             if let Some(table) = change.table(&head.given, self.length) {
+                head.c[rows.start * m..rows.end * m].fill(Lane::ZERO);
                 clamped::forward(self.level, table, rows.clone(), m, y, &mut head.c);
                 continue;
             }
@@ -272,7 +273,7 @@ impl Coordinates {
                 }
                 continue;
             }
-            change.leave_means_backward(self.level, rows.clone(), m, head, dy);
+            change.leave_means_backward(self.level, rows.clone(), m, y, head, dy);
             let d_positions = &mut grads[places.positions.clone()];
             if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c, dc) = (&tables.factors[h], &head.c, &head.dc);

@@ -57,14 +57,13 @@ impl Change {
 
     /// Whether the head adds to the constant of the stream.
     pub fn adds_constant(self) -> bool {
-        !self.silent && self.pattern != Some(Pattern::WithoutUniform)
+        !self.silent && !self.leaves_uniform_out()
     }
 
-    /// Buffers: weights by pair [t, t], or means [t, m].
-    pub fn buffer(self, t: usize, m: usize, buffers: &mut Allocator) -> Vec<Lane> {
+    /// A buffer for weights by pair, [t, t].
+    pub fn buffer(self, t: usize, buffers: &mut Allocator) -> Vec<Lane> {
         match self.pattern {
             Some(pattern) if pattern.is_by_lane() => buffers.lanes([t, t]),
-            Some(Pattern::WithoutUniform) => buffers.lanes([t, m]),
             _ => Vec::new(),
         }
     }
@@ -95,12 +94,8 @@ impl Change {
         y: &[Lane],
         head: &mut HeadScratch,
     ) {
-        if self.pattern == Some(Pattern::WithoutUniform) {
-            clamped::means(level, rows.clone(), m, y, &mut head.given);
-            let span = rows.start * m..rows.end * m;
-            for (c, &mean) in head.c[span.clone()].iter_mut().zip(&head.given[span]) {
-                *c = *c - mean;
-            }
+        if self.leaves_uniform_out() {
+            clamped::forward(level, Table::Uniform(-1.0), rows, m, y, &mut head.c);
         }
     }
 
@@ -111,22 +106,19 @@ impl Change {
         level: Level,
         rows: Range<usize>,
         m: usize,
+        y: &[Lane],
         head: &mut HeadScratch,
         dy: &mut [Lane],
     ) {
-        if self.pattern == Some(Pattern::WithoutUniform) {
-            let span = rows.start * m..rows.end * m;
-            for (c, &mean) in head.c[span.clone()].iter_mut().zip(&head.given[span]) {
-                *c += mean;
-            }
-            clamped::means_removed_backward(level, rows, m, &head.dc, dy);
+        if self.leaves_uniform_out() {
+            clamped::forward(level, Table::Uniform(1.0), rows.clone(), m, y, &mut head.c);
+            clamped::backward(level, Table::Uniform(-1.0), rows, m, &head.dc, dy);
         }
     }
 
-    /// The weight that it takes from every pair of row `i`.
-    pub fn uniform_share(self, i: usize) -> Option<Lane> {
-        let left_out = self.pattern == Some(Pattern::WithoutUniform);
-        left_out.then(|| Lane::splat(1.0 / (i + 1) as f32))
+    /// Whether its pattern is without its uniform part.
+    pub fn leaves_uniform_out(self) -> bool {
+        self.pattern == Some(Pattern::WithoutUniform)
     }
 }
 
@@ -193,7 +185,7 @@ impl Coordinates {
     pub(super) fn signed(&self, l: usize) -> f32 {
         let signed = |plan: &LayerPlan| {
             let mut heads = plan.heads.iter();
-            heads.any(|head| head.change.pattern == Some(Pattern::WithoutUniform))
+            heads.any(|head| head.change.leaves_uniform_out())
         };
         let layers = self.layers[..l].iter().filter(|plan| signed(plan));
         layers.fold(1.0, |factor, _| 4.0 * factor)

@@ -124,6 +124,7 @@ impl Coordinates {
                 size: m,
             },
             bias: true,
+            masked: None,
         }
     }
 

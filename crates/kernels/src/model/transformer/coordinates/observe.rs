@@ -4,7 +4,7 @@ use super::rows::affine;
 use super::scratch::Scratch;
 use super::{Coordinates, Tables};
 use crate::lanes::Lane;
-use crate::model::ops::attention::{AttnProbe, AttnRow, clamped, fast};
+use crate::model::ops::attention::{AttnProbe, clamped, fast};
 
 impl Coordinates {
     /// Shows what the last forward of `rows` rows did: the pattern, and scores including the
@@ -35,17 +35,8 @@ impl Coordinates {
                     &w,
                     &tables.data[places.positions.clone()],
                 );
-                let see = &mut |row: AttnRow| match places.change.uniform_share(row.position) {
-                    None => probe(row),
-                    Some(share) => {
-                        let left: Vec<Lane> = row.attn_pattern.iter().map(|&p| p - share).collect();
-                        probe(AttnRow {
-                            attn_pattern: &left,
-                            ..row
-                        });
-                    }
-                };
-                fast::show(self.level, &inputs, rows, (l, h), cancels, see);
+                let signed = places.change.leaves_uniform_out();
+                fast::show(self.level, &inputs, rows, (l, h), cancels, signed, probe);
             }
         }
     }

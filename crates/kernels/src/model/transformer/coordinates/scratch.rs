@@ -107,7 +107,7 @@ impl Coordinates {
     ) -> HeadScratch {
         let (t, m) = (self.length, plan.m);
         let scratch = HeadScratch {
-            given: own.change.buffer(t, m, buffers),
+            given: own.change.buffer(t, buffers),
             w: buffers.lanes([t, m]),
             c: buffers.lanes([t, m]),
             dw: buffers.lanes([t, m]),

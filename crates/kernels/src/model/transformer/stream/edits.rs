@@ -337,7 +337,8 @@ impl<'a> Pass<'a> {
         for (s, slot) in self.shape.slots.iter().enumerate() {
             if let Some(index) = slot.sources.iter().position(|other| *other == source) {
                 let c = self.context(s, &work.given);
-                return work.passes[s].write(c, Some(index), rows, None, out);
+                out.fill(Lane::ZERO);
+                return work.passes[s].write(c, Some(index), rows, out);
             }
         }
         let d = self.shape.width;

@@ -16,12 +16,11 @@ use self::scratch::Scratch;
 use super::Transformer;
 use super::coordinates::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane, Level};
-use crate::model::block::{Context, GROUP, PatternMasks};
+use crate::model::block::{Context, GROUP};
 use crate::model::dropout::DropoutKeys;
 use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
 use crate::model::intervention::Plan;
 use crate::model::ops::attention::AttnProbe;
-use crate::model::ops::dropout::pairs;
 
 pub use self::activations::activations;
 pub use self::engine::Stream;
@@ -216,18 +215,13 @@ impl<'a> Pass<'a> {
         'a: 'x,
     {
         let (shape, slot) = (self.shape, &self.shape.slots[s]);
-        let masks = self.dropout.zip(shape.dropout.attention);
         Context {
             level: self.level,
             weights: self.weights,
             layer: slot.layer,
-            masks: masks.map(|(keys, rate)| PatternMasks {
-                keys,
-                rate,
-                first: slot.pattern_pairs,
-                pairs: pairs(shape.length, shape.length),
-            }),
-            batch_keys: self.dropout.map(|keys| keys.batch),
+            dropout: self.dropout,
+            pattern_rate: shape.dropout.attention,
+            pattern_pairs: slot.pattern_pairs,
             plan: self.plan,
             given,
             length: shape.length,

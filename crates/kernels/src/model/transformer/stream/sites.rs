@@ -6,7 +6,7 @@ use super::Pass;
 use super::edits::Edits;
 use super::scratch::{Normed, Scratch};
 use crate::lanes::Lane;
-use crate::model::block::{Norm, ReadBack, Update};
+use crate::model::block::{Norm, ReadBack};
 use crate::model::intervention::Port;
 use crate::model::ops::dropout::{self, Mask};
 use crate::model::ops::layer_norm;
@@ -140,22 +140,16 @@ impl Pass<'_> {
     ) {
         let (x, dx) = (&x[span.clone()], &mut dx[span.clone()]);
         let Some(norm) = norm else {
-            let update = Update::Accumulate;
-            return backward(&mut ReadBack {
-                x,
-                dx,
-                update,
-                grads,
-            });
+            return backward(&mut ReadBack { x, dx, grads });
         };
         let gain = &self.weights[norm.gain.clone()];
         let d = gain.len();
         let statistics = &normed.statistics[span.start / d..span.end / d];
         let (result, d_normed) = (&normed.result[span.clone()], &mut d_normed[span]);
+        d_normed.fill(Lane::ZERO);
         backward(&mut ReadBack {
             x: result,
             dx: &mut *d_normed,
-            update: Update::Overwrite,
             grads: &mut *grads,
         });
         let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(d);
@@ -176,16 +170,19 @@ impl Pass<'_> {
             out.copy_from_slice(base);
             for (index, &source) in slot.sources.iter().enumerate() {
                 let single = edits.single(span.clone());
-                pass.write(c, Some(index), rows.clone(), None, single);
+                single.fill(Lane::ZERO);
+                pass.write(c, Some(index), rows.clone(), single);
                 self.drop_rows(Some(s), rows.clone(), single);
                 edits.write(plan, source, span.clone(), out);
             }
             return;
         }
         if self.mask(Some(s)).is_none() {
-            return pass.write(c, None, rows, Some(base), out);
+            out.copy_from_slice(base);
+            return pass.write(c, None, rows, out);
         }
-        pass.write(c, None, rows.clone(), None, out);
+        out.fill(Lane::ZERO);
+        pass.write(c, None, rows.clone(), out);
         self.drop_rows(Some(s), rows, out);
         for (x, &base) in out.iter_mut().zip(base) {
             *x = base + *x;

@@ -35,21 +35,14 @@ impl TileRows {
     /// Masks the weights of a group's rows, where there is a mask.
     #[inline(always)]
     pub(super) fn drop_weights(&mut self, rows: &Range<usize>) {
-        let Dropped {
-            mask: Some(mask),
-            plain,
-        } = &mut *self.dropped
-        else {
+        let Some(mask) = self.dropped.mask else {
             return;
         };
-        let (weights, plain) = (
-            self.weights.chunks_mut(self.length),
-            plain.chunks_mut(self.length),
-        );
-        for (i, (row, plain)) in rows.clone().zip(weights.zip(plain)) {
-            let row = &mut row[..=i];
-            plain[..=i].copy_from_slice(row);
-            mask.apply_to_row(i, row);
+        for (a, i) in rows.clone().enumerate() {
+            let row = a * self.length..a * self.length + i + 1;
+            let weights = &mut self.weights[row.clone()];
+            self.dropped.plain[row].copy_from_slice(weights);
+            mask.apply_to_row(i, weights);
         }
     }
 

@@ -4,8 +4,11 @@
 use super::{Columns, Inputs, ROWS};
 use crate::scratch::Allocator;
 
+/// As many lags as a tile has, or more.
+const WINDOW: usize = 8;
+
 /// Planes of numbers by lag. Each begins with [`ROWS`] entries for negative lags, of keys that only some rows of a
-/// tile see; their values do not matter.
+/// tile see; the values of these, and of those after the longest lag, do not matter.
 #[derive(Clone, Debug)]
 pub(super) struct Lags {
     width: usize,
@@ -15,7 +18,7 @@ pub(super) struct Lags {
 impl Lags {
     /// Planes of zeros for lags below `length`.
     pub fn new(planes: usize, length: usize, buffers: &mut Allocator) -> Self {
-        let width = ROWS + length;
+        let width = ROWS + length + WINDOW;
         Self {
             width,
             data: buffers.filled(0.0, [planes, width]),
@@ -44,10 +47,10 @@ impl Lags {
         &mut self.data[plane * self.width + ROWS + lag]
     }
 
-    /// N numbers of a plane from entry `first` on, which is lag `first` − [`ROWS`].
+    /// Numbers of a plane from entry `first` on, which is lag `first` − [`ROWS`].
     #[inline(always)]
-    pub fn window<const N: usize>(&self, plane: usize, first: usize) -> &[f32; N] {
+    pub fn window(&self, plane: usize, first: usize) -> &[f32; WINDOW] {
         let numbers = &self.data[plane * self.width + first..];
-        numbers.first_chunk().expect("N lags")
+        numbers.first_chunk().expect("enough lags")
     }
 }

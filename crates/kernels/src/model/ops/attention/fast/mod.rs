@@ -15,6 +15,7 @@
 mod dropped;
 mod lags;
 mod pairs;
+mod pairwise;
 mod sums;
 
 use std::f32::consts::LN_2;
@@ -22,8 +23,9 @@ use std::ops::Range;
 
 use self::dropped::Dropped;
 use self::lags::Lags;
-use self::pairs::{scores_any, slopes_any, softmax_any, weights_any};
-use self::sums::{BEYOND, Entries, Source, add_biases, add_sums};
+use self::pairs::{scores_any, slopes_any, softmax_any};
+pub use self::pairwise::{Draw, MaskedPositions, PairMasks};
+use self::sums::{BEYOND, Entries, Source, Sums, add_biases, add_sums};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::lanes::{Lane, Level, leveled};
 use crate::scratch::Allocator;
@@ -63,6 +65,14 @@ impl Columns {
         &mut data[row * self.stride + self.offset..][..self.size]
     }
 
+    /// Where sums of some rows are added to.
+    fn of(self, data: &mut [Lane]) -> Sums<'_> {
+        Sums {
+            data,
+            columns: self,
+        }
+    }
+
     /// N rows from `first` on. (By a loop: `array::from_fn` would be a call.)
     #[inline(always)]
     fn rows<T, const N: usize>(self, data: &[T], first: usize) -> [&[T]; N] {
@@ -97,6 +107,8 @@ pub struct Inputs<'a> {
     pub lag_columns: Columns,
     /// Whether the number before the head's columns is a bias of that lag.
     pub bias: bool,
+    /// Positions that are masked pair by pair; `relative` is absent then.
+    pub masked: Option<MaskedPositions<'a>>,
 }
 
 /// What positions are multiplied with, if they meet the query.
@@ -148,36 +160,25 @@ pub struct TileRows {
     /// Largest score of every row
     most: Vec<Lane>,
     lags: Lags,
-    /// Rows of a tile, interleaved: [size, ROWS]
-    tile: [Vec<Lane>; 2],
     dropped: Box<Dropped>,
 }
 
 impl TileRows {
     /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
     pub fn new(length: usize, size: usize, buffers: &mut Allocator) -> Self {
-        let rows = Self::to_show(GROUP, length, size, buffers);
-        buffers.count_value(&rows);
-        Self {
-            slopes: buffers.lanes([GROUP + 2 * BEYOND, rows.length]),
-            ..rows
-        }
-    }
-
-    /// The same for a forward of fewer rows only.
-    fn to_show(rows: usize, length: usize, size: usize, buffers: &mut Allocator) -> Self {
         // Odd: rows a power of two apart would share a few places of the cache.
         let length = (length + BEYOND) | 1;
-        Self {
+        let rows = Self {
             length,
-            most: buffers.lanes([rows]),
+            most: buffers.lanes([GROUP]),
             lags: Lags::new(1 + size, length, buffers),
-            tile: [(); 2].map(|()| buffers.lanes([ROWS, size])),
-            weights: buffers.lanes([rows, length]),
-            slopes: Vec::new(),
-            inverse: buffers.lanes([rows]),
+            weights: buffers.lanes([GROUP, length]),
+            slopes: buffers.lanes([GROUP + 2 * BEYOND, length]),
+            inverse: buffers.lanes([GROUP]),
             dropped: Box::default(),
-        }
+        };
+        buffers.count_value(&rows);
+        rows
     }
 
     /// Switches to a head: call it before the first group of its rows.
@@ -211,20 +212,11 @@ pub fn forward(
     for i in rows.clone() {
         columns.row_mut(out, i).fill(Lane::ZERO);
     }
-    let (averages, values) = (
-        group.weights_by_row(rows.start),
-        Source::Lanes(inputs.values, columns),
-    );
+    let averages = group.weights_by_row(rows.start);
+    let values = Source::Lanes(inputs.values, columns);
     for block in blocks(&rows, columns) {
-        add_sums(
-            level,
-            averages,
-            rows.clone(),
-            &seen(&block),
-            values,
-            columns,
-            out,
-        );
+        let (rows, terms, sums) = (rows.clone(), &seen(block), columns.of(out));
+        add_sums(level, averages, rows, terms, values, sums);
     }
     for (i, &inverse) in rows.zip(&group.inverse) {
         for sum in columns.row_mut(out, i) {
@@ -234,15 +226,16 @@ pub fn forward(
 }
 
 /// The keys of a block that any of some rows sees, given the first and the number of rows.
-fn seen(block: &Range<usize>) -> impl Fn(usize, usize) -> Range<usize> {
-    let Range { start, end } = *block;
+fn seen(block: Range<usize>) -> impl Fn(usize, usize) -> Range<usize> {
+    let Range { start, end } = block;
     move |i, height| start..end.min(i + height).max(start)
 }
 
 leveled!(
     /// Computes the weights of a group's rows, as [`forward`] does.
     pub fn weights<const FUSED: bool, tall TALL>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
-        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
+        scores_any::<FUSED, TALL>(inputs, &rows, group);
+        softmax_any::<FUSED>(&rows, group);
         group.drop_weights(&rows);
     }
 );
@@ -263,68 +256,37 @@ pub fn backward(
     grads: &mut Gradients,
 ) {
     let columns = inputs.columns;
-    let mut below_centres = [Lane::ZERO; GROUP];
-    start_backward(
-        level,
-        columns,
-        rows.clone(),
-        group,
-        out,
-        d_out,
-        &mut below_centres,
-    );
+    let mut below = [Lane::ZERO; GROUP];
+    start_backward(level, columns, rows.clone(), group, out, d_out, &mut below);
     for i in rows.clone() {
         columns.row_mut(grads.queries, i).fill(Lane::ZERO);
     }
     let own = columns.after(inputs.data);
-    let of_rows = |_: usize, _: usize| rows.clone();
+    let keys = Source::Lanes(inputs.keys, columns);
+    let (queries, d_rows) = (
+        Source::Lanes(inputs.queries, own),
+        Source::Lanes(d_out, own),
+    );
+    let of_rows = &|_: usize, _: usize| rows.clone();
     for block in blocks(&rows, columns) {
-        slopes(
-            level,
-            inputs,
-            rows.clone(),
-            &block,
-            d_out,
-            &below_centres,
-            group,
-        );
-        let (keys, queries) = (
-            Source::Lanes(inputs.keys, columns),
-            Source::Lanes(inputs.queries, own),
-        );
+        slopes(level, inputs, rows.clone(), &block, d_out, &below, group);
         let slopes = group.slopes_by_row(rows.start);
-        add_sums(
-            level,
-            slopes,
-            rows.clone(),
-            &seen(&block),
-            keys,
-            columns,
-            grads.queries,
-        );
-        add_sums(
-            level,
-            slopes.by_key(),
-            block.clone(),
-            &of_rows,
-            queries,
-            own,
-            grads.keys,
-        );
-        let pattern = group.weights_by_row(rows.start);
-        let values = grads.values.as_deref_mut().unwrap_or(&mut *grads.keys);
-        let d_out = Source::Lanes(d_out, own);
-        add_sums(level, pattern.by_key(), block, &of_rows, d_out, own, values);
+        let (by_key, seen) = (slopes.by_key(), &seen(block.clone()));
+        let (sums, d_queries) = (rows.clone(), columns.of(grads.queries));
+        add_sums(level, slopes, sums, seen, keys, d_queries);
+        let (sums, d_keys) = (block.clone(), own.of(grads.keys));
+        add_sums(level, by_key, sums, of_rows, queries, d_keys);
+        let by_key = group.weights_by_row(rows.start).by_key();
+        let d_values = grads.values.as_deref_mut().unwrap_or(&mut *grads.keys);
+        add_sums(level, by_key, block, of_rows, d_rows, own.of(d_values));
     }
     let slopes = group.slopes_by_row(rows.start);
+    if let Some(masked) = &inputs.masked {
+        pairwise::backward(level, inputs, masked, rows.clone(), slopes, grads);
+    }
     if inputs.bias {
-        add_biases(
-            level,
-            slopes,
-            rows.clone(),
-            inputs.lag_columns,
-            grads.positions,
-        );
+        let (rows, lags) = (rows.clone(), inputs.lag_columns);
+        add_biases(level, slopes, rows, lags.of(grads.positions));
     }
     match inputs.relative {
         RelativeTerm::Absent => {}
@@ -341,33 +303,23 @@ fn backward_of_lags_of_keys(
     slopes: Entries,
     grads: &mut Gradients,
 ) {
-    let (own, lags) = (
-        inputs.columns.after(inputs.data),
-        inputs.lag_columns.after(inputs.data),
-    );
-    let positions = Source::Numbers(inputs.positions, lags);
+    let (columns, lags) = (inputs.columns, inputs.lag_columns);
+    let positions = Source::Numbers(inputs.positions, lags.after(inputs.data));
+    let keys = Source::Lanes(inputs.keys, columns);
     // Key and lag sum to a row of the group, for one of a tile at least.
-    let terms = |n: usize, height: usize| (rows.start + 1).saturating_sub(n + height)..rows.end - n;
+    let Range { start, end } = rows;
+    let terms = &|n: usize, height: usize| (start + 1).saturating_sub(n + height)..end - n;
+    let (by_key, d_keys) = (slopes.by_key_and_lag(), columns.after(inputs.data));
     add_sums(
         level,
-        slopes.by_key_and_lag(),
-        0..rows.end,
-        &terms,
+        by_key,
+        0..end,
+        terms,
         positions,
-        own,
-        grads.keys,
+        d_keys.of(grads.keys),
     );
-    let keys = Source::Lanes(inputs.keys, inputs.columns);
-    let (by_lag, lags) = (slopes.by_lag_and_key(), inputs.lag_columns);
-    add_sums(
-        level,
-        by_lag,
-        0..rows.end,
-        &terms,
-        keys,
-        lags,
-        grads.positions,
-    );
+    let (by_lag, d_lags) = (slopes.by_lag_and_key(), lags.of(grads.positions));
+    add_sums(level, by_lag, 0..end, terms, keys, d_lags);
 }
 
 /// dp_i += Σ_δ ds_{i,i−δ} r_δ and dr_δ += Σ_i ds_{i,i−δ} p_i, where queries (p) meet positions.
@@ -382,29 +334,22 @@ fn backward_of_lags_of_rows(
         Asking::Query => (inputs.queries, &mut *grads.queries, 0),
         Asking::Key => (inputs.keys, &mut *grads.keys, inputs.data),
     };
-    let (own, lags) = (inputs.columns.after(data), inputs.lag_columns.after(data));
-    let positions = Source::Numbers(inputs.positions, lags);
-    let lags_of_row = |i: usize, height: usize| 0..i + height;
+    let (columns, lags) = (inputs.columns, inputs.lag_columns);
+    let positions = Source::Numbers(inputs.positions, lags.after(data));
+    let asking = Source::Lanes(asking, columns);
+    let lags_of_row = &|i: usize, height: usize| 0..i + height;
+    let (by_row, d_asking) = (slopes.by_row_and_lag(), columns.after(data).of(d_asking));
     add_sums(
         level,
-        slopes.by_row_and_lag(),
+        by_row,
         rows.clone(),
-        &lags_of_row,
+        lags_of_row,
         positions,
-        own,
         d_asking,
     );
-    let (asking, lags) = (Source::Lanes(asking, inputs.columns), inputs.lag_columns);
-    let rows_of_lag = |lag: usize, _: usize| rows.start.max(lag)..rows.end;
-    add_sums(
-        level,
-        slopes.by_lag_and_row(),
-        0..rows.end,
-        &rows_of_lag,
-        asking,
-        lags,
-        grads.positions,
-    );
+    let rows_of_lag = &|lag: usize, _: usize| rows.start.max(lag)..rows.end;
+    let (by_lag, d_lags) = (slopes.by_lag_and_row(), lags.of(grads.positions));
+    add_sums(level, by_lag, 0..rows.end, rows_of_lag, asking, d_lags);
 }
 
 leveled!(
@@ -459,20 +404,26 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
 }
 
 /// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
-/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2.
+/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2. A `signed`
+/// pattern is without its uniform part.
 pub fn show(
     level: Level,
     inputs: &Inputs,
     rows: usize,
     (layer, head): (usize, usize),
     constant: impl Fn(usize) -> Lane,
+    signed: bool,
     probe: AttnProbe,
 ) {
-    let mut group = TileRows::to_show(1, rows, inputs.columns.size, &mut Allocator::default());
+    let mut group = TileRows::new(rows, inputs.columns.size, &mut Allocator::default());
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
         show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
+        if signed {
+            let share = Lane::splat(1.0 / (i + 1) as f32);
+            group.weights[..=i].iter_mut().for_each(|p| *p = *p - share);
+        }
         probe(AttnRow {
             layer,
             head,
@@ -486,17 +437,21 @@ pub fn show(
 leveled!(
     /// Writes the pattern of one row into the group's first row of weights, and its scores,
     /// with `constant` added, beside it.
-    fn show_row<const FUSED: bool>(
+    fn show_row<const FUSED: bool, tall TALL>(
         inputs: &Inputs,
         i: usize,
         constant: Lane,
         group: &mut TileRows,
         attn_scores: &mut [Lane],
     ) {
-        scores_any::<FUSED>(inputs, i, group);
+        let row = i..i + 1;
+        scores_any::<FUSED, TALL>(inputs, &row, group);
         for (shown, &score) in attn_scores.iter_mut().zip(&group.weights[..=i]) {
             *shown = (score + constant) * LN_2;
         }
-        softmax_any::<FUSED>(i, group);
+        softmax_any::<FUSED>(&row, group);
+        for weight in &mut group.weights[..=i] {
+            *weight = *weight * group.inverse[0];
+        }
     }
 );

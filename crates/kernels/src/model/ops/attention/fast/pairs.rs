@@ -1,42 +1,56 @@
 //! Passes over pairs of a row and a key: scores, weights and slopes.
 //!
-//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. What its
-//! innermost loop reads is contiguous: the tile's rows are interleaved first, and the positional table is kept
-//! by coordinate rather than by lag.
+//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. The positional table is
+//! kept by coordinate rather than by lag, so that the lags of a tile are contiguous.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::lags::Lags;
 use super::sums::BEYOND;
-use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
+use super::{GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, pairwise};
 use crate::lanes::Lane;
 
 /// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
 const FEW: usize = 2;
 const MANY: usize = 8;
 
-/// Computes the weights of a group's rows, and one over their sums.
+/// Runs a pass on tiles of [`ROWS`] rows, and on single rows for the remainder.
+macro_rules! by_tiles {
+    ($rows:ident, |$i:ident| $pass:ident($($argument:expr),* $(,)?)) => {
+        let whole = $rows.end - $rows.len() % ROWS;
+        for $i in ($rows.start..whole).step_by(ROWS) {
+            if TALL == ROWS {
+                $pass::<FUSED, ROWS, ROWS>($($argument),*);
+            } else {
+                $pass::<FUSED, ROWS, FEW>($($argument),*);
+            }
+        }
+        for $i in whole..$rows.end {
+            $pass::<FUSED, 1, MANY>($($argument),*);
+        }
+    };
+}
+
+/// Computes the scores of a group's rows, and the largest of each.
 #[inline(always)]
-pub(super) fn weights_any<const FUSED: bool, const TALL: usize>(
+pub(super) fn scores_any<const FUSED: bool, const TALL: usize>(
     inputs: &Inputs,
-    rows: Range<usize>,
+    rows: &Range<usize>,
     group: &mut TileRows,
 ) {
     group.most.fill(Lane::splat(f32::NEG_INFINITY));
-    for block in blocks(&rows, inputs.columns) {
-        for (first, count) in tiles(&rows) {
-            match count {
-                ROWS if TALL == ROWS => {
-                    scores_of_rows::<FUSED, ROWS, ROWS, 7, 4>(inputs, &rows, first, &block, group);
-                }
-                ROWS => {
-                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, &rows, first, &block, group);
-                }
-                _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, first, &block, group),
-            }
-        }
+    for block in blocks(rows, inputs.columns) {
+        by_tiles!(rows, |i| scores_of_rows(inputs, rows, i, &block, group));
     }
+    if let Some(masked) = &inputs.masked {
+        pairwise::add_scores::<FUSED>(inputs, masked, rows, group);
+    }
+}
+
+/// Turns the scores of a group's rows into weights 2^(s − largest), and computes one over their sums.
+#[inline(always)]
+pub(super) fn softmax_any<const FUSED: bool>(rows: &Range<usize>, group: &mut TileRows) {
     let weights = group.weights.chunks_mut(group.length).zip(&group.most);
     for (i, ((row, &most), inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
         *inverse = exponentials::<FUSED>(&mut row[..=i], most).inverse();
@@ -45,50 +59,9 @@ pub(super) fn weights_any<const FUSED: bool, const TALL: usize>(
     }
 }
 
-/// Writes the scores of row i into the group's first row.
+/// The scores of rows i … i + R − 1 in a block of keys, C keys at a time.
 #[inline(always)]
-pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut TileRows) {
-    let (rows, block) = (i..i + 1, 0..i + 1);
-    group.most[0] = Lane::splat(f32::NEG_INFINITY);
-    scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
-}
-
-/// Splits the rows of a group into tiles of [`ROWS`], and single rows for the remainder: (first row, count).
-#[inline(always)]
-fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let whole = rows.start + rows.len() / ROWS * ROWS;
-    let tiles = (rows.start..whole).step_by(ROWS).map(|first| (first, ROWS));
-    tiles.chain((whole..rows.end).map(|first| (first, 1)))
-}
-
-/// Interleaves R rows from `first` on: [size, R].
-#[inline(always)]
-fn bring_together<const R: usize>(
-    columns: Columns,
-    data: &[Lane],
-    first: usize,
-    tile: &mut [Lane],
-) {
-    for a in 0..R {
-        for (slot, &number) in tile[a..]
-            .iter_mut()
-            .step_by(R)
-            .zip(columns.row(data, first + a))
-        {
-            *slot = number;
-        }
-    }
-}
-
-/// The scores of rows i … i + R − 1 in a block of keys, C keys at a time; L = R + C − 1, and L1 = R.
-#[inline(always)]
-fn scores_of_rows<
-    const FUSED: bool,
-    const R: usize,
-    const C: usize,
-    const L: usize,
-    const L1: usize,
->(
+fn scores_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
     rows: &Range<usize>,
     i: usize,
@@ -99,7 +72,6 @@ fn scores_of_rows<
         weights,
         length,
         lags,
-        tile: [asks, asking],
         most,
         ..
     } = group;
@@ -107,14 +79,10 @@ fn scores_of_rows<
     let kept = &mut most[i - rows.start..][..R];
     let mut most = [Lane::ZERO; R];
     most.copy_from_slice(kept);
-    bring_together::<R>(inputs.columns, inputs.queries, i, asks);
-    if inputs.relative == RelativeTerm::Query {
-        bring_together::<R>(inputs.columns, inputs.asking(), i, asking);
-    }
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), asks, asking, lags);
+        let sums = score_tile::<FUSED, R, C>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j..][..C].copy_from_slice(&sums[a]);
             for b in 0..C {
@@ -126,7 +94,7 @@ fn scores_of_rows<
         }
     }
     for j in whole..end {
-        let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), asks, asking, lags);
+        let sums = score_tile::<FUSED, R, 1>(inputs, (i, j), lags);
         for a in 0..R {
             scores[a * *length + j] = sums[a][0];
             if j <= i + a {
@@ -137,22 +105,21 @@ fn scores_of_rows<
     kept.copy_from_slice(&most);
 }
 
-/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of different lags: row
-/// a and key b are i − j + a − b apart. The score of a row at a key that it does not see is meaningless.
+/// The scores of rows i … i + R − 1 at keys j … j + C − 1, which have R + C − 1 different lags: row a and key b are
+/// i − j + a − b apart. The score of a row at a key that it does not see is meaningless.
 #[inline(always)]
-fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
+fn score_tile<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
     (i, j): (usize, usize),
-    asks: &[Lane],
-    asking: &[Lane],
     lags: &Lags,
 ) -> [[Lane; C]; R] {
     let size = inputs.columns.size;
+    let q: [&[Lane]; R] = inputs.columns.rows(inputs.queries, i);
     let k: [&[Lane]; C] = inputs.columns.rows(inputs.keys, j);
     let first = ROWS + i + 1 - j - C;
     let mut sums = [[Lane::ZERO; C]; R];
     if inputs.bias {
-        let biases: &[f32; L] = lags.window(0, first);
+        let biases = lags.window(0, first);
         for a in 0..R {
             for b in 0..C {
                 sums[a][b] = Lane::splat(biases[a + C - 1 - b]);
@@ -162,47 +129,39 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
     match inputs.relative {
         RelativeTerm::Absent => {
             for m in 0..size {
-                let q: &[Lane; R] = of_tile(asks, m);
                 for a in 0..R {
                     for b in 0..C {
-                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                        sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
                     }
                 }
             }
         }
         RelativeTerm::Key => {
             for m in 0..size {
-                let q: &[Lane; R] = of_tile(asks, m);
-                let slopes: &[f32; L] = lags.window(1 + m, first);
+                let slopes = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
-                        let asks = q[a] + Lane::splat(slopes[a + C - 1 - b]);
+                        let asks = q[a][m] + Lane::splat(slopes[a + C - 1 - b]);
                         sums[a][b] = asks.times_plus::<FUSED>(k[b][m], sums[a][b]);
                     }
                 }
             }
         }
         RelativeTerm::Query => {
+            let p: [&[Lane]; R] = inputs.columns.rows(inputs.asking(), i);
             for m in 0..size {
-                let (q, p): (&[Lane; R], &[Lane; R]) = (of_tile(asks, m), of_tile(asking, m));
-                let slopes: &[f32; L] = lags.window(1 + m, first);
+                let slopes = lags.window(1 + m, first);
                 for a in 0..R {
                     for b in 0..C {
                         let slope = Lane::splat(slopes[a + C - 1 - b]);
-                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
-                        sums[a][b] = p[a].times_plus::<FUSED>(slope, sums[a][b]);
+                        sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                        sums[a][b] = p[a][m].times_plus::<FUSED>(slope, sums[a][b]);
                     }
                 }
             }
         }
     }
     sums
-}
-
-/// Coordinate m of the rows of a tile.
-#[inline(always)]
-fn of_tile<const R: usize>(tile: &[Lane], m: usize) -> &[Lane; R] {
-    tile[m * R..][..R].try_into().expect("R rows")
 }
 
 /// Turns a row of scores, of which the largest is given, into weights 2^(s − largest), and returns their sum.
@@ -223,16 +182,6 @@ fn exponentials<const FUSED: bool>(row: &mut [Lane], most: Lane) -> Lane {
     sum
 }
 
-/// Turns the scores of the group's first row, row i, into weights that sum to one.
-#[inline(always)]
-pub(super) fn softmax_any<const FUSED: bool>(i: usize, group: &mut TileRows) {
-    let row = &mut group.weights[..=i];
-    let inverse = exponentials::<FUSED>(row, group.most[0]).inverse();
-    for weight in row {
-        *weight = *weight * inverse;
-    }
-}
-
 /// Computes the slopes of a group's rows in a block of keys, given −dout_i · out_i
 /// of every row (`below_centres`).
 #[inline(always)]
@@ -244,20 +193,15 @@ pub(super) fn slopes_any<const FUSED: bool, const TALL: usize>(
     below_centres: &[Lane; GROUP],
     group: &mut TileRows,
 ) {
-    for (first, count) in tiles(rows) {
-        let below = &below_centres[first - rows.start..];
-        match count {
-            ROWS if TALL == ROWS => {
-                slopes_of_rows::<FUSED, ROWS, ROWS>(
-                    inputs, rows, first, block, d_out, below, group,
-                );
-            }
-            ROWS => {
-                slopes_of_rows::<FUSED, ROWS, FEW>(inputs, rows, first, block, d_out, below, group);
-            }
-            _ => slopes_of_rows::<FUSED, 1, MANY>(inputs, rows, first, block, d_out, below, group),
-        }
-    }
+    by_tiles!(rows, |i| slopes_of_rows(
+        inputs,
+        rows,
+        i,
+        block,
+        d_out,
+        below_centres,
+        group
+    ));
 }
 
 /// The slopes of rows i … i + R − 1 in a block of keys, C keys at a time.
@@ -268,22 +212,22 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     i: usize,
     block: &Range<usize>,
     d_out: &[Lane],
-    below: &[Lane],
+    below_centres: &[Lane; GROUP],
     group: &mut TileRows,
 ) {
+    let below = &below_centres[i - rows.start..];
     let (length, offset) = (group.length, (i - rows.start) * group.length);
     let slopes = &mut group.slopes[BEYOND * length..];
     let (pattern, slopes) = (&group.weights[offset..], &mut slopes[offset..]);
-    let d_rows = &mut group.tile[0];
-    bring_together::<R>(inputs.columns, d_out, i, d_rows);
+    let d_rows: [&[Lane]; R] = inputs.columns.rows(d_out, i);
     // Weights are zero at keys that a row does not see.
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        slope_tile::<FUSED, R, C>(inputs, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, C>(inputs, &d_rows, below, pattern, (length, j), slopes);
     }
     for j in whole..end {
-        slope_tile::<FUSED, R, 1>(inputs, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, 1>(inputs, &d_rows, below, pattern, (length, j), slopes);
     }
     for a in 0..R {
         slopes[a * length..][end..block.end].fill(Lane::ZERO);
@@ -295,7 +239,7 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
 #[inline(always)]
 fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
-    d_rows: &[Lane],
+    d_rows: &[&[Lane]; R],
     below: &[Lane],
     pattern: &[Lane],
     (length, j): (usize, usize),
@@ -307,10 +251,9 @@ fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
         sums[a] = [below[a]; C];
     }
     for m in 0..inputs.columns.size {
-        let d: &[Lane; R] = of_tile(d_rows, m);
         for a in 0..R {
             for b in 0..C {
-                sums[a][b] = d[a].times_plus::<FUSED>(values[b][m], sums[a][b]);
+                sums[a][b] = d_rows[a][m].times_plus::<FUSED>(values[b][m], sums[a][b]);
             }
         }
     }

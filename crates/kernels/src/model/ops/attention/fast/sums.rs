@@ -82,7 +82,7 @@ impl<'a> Entries<'a> {
     }
 
     #[inline(always)]
-    fn at(&self, n: usize, x: usize) -> Lane {
+    pub fn at(&self, n: usize, x: usize) -> Lane {
         let [by_sum, by_term] = self.steps;
         self.data[(self.origin + n as isize * by_sum + x as isize * by_term) as usize]
     }
@@ -96,6 +96,12 @@ pub(super) enum Source<'a> {
     Numbers(&'a [f32], Columns),
 }
 
+/// Rows that sums are added to.
+pub(super) struct Sums<'a> {
+    pub data: &'a mut [Lane],
+    pub columns: Columns,
+}
+
 leveled!(
     /// out_n += Σ_x entry(n, x) · source_x for the n of a range. `terms` gives the x of a tile: of so many n, from
     /// one on.
@@ -104,9 +110,9 @@ leveled!(
         sums: Range<usize>,
         terms: &dyn Fn(usize, usize) -> Range<usize>,
         source: Source,
-        columns: Columns,
-        out: &mut [Lane],
+        out: Sums,
     ) {
+        let Sums { data: out, columns } = out;
         match source {
             Source::Lanes(data, from) => {
                 all_tiles::<FUSED, TALL, Lane>(entries, sums, terms, data, [from, columns], out);
@@ -120,14 +126,10 @@ leveled!(
 
 leveled!(
     /// dbias_δ += Σ_i entry(i, i−δ) over a group's rows. The biases are the numbers before those of `columns`.
-    pub(super) fn add_biases<const FUSED: bool>(
-        entries: Entries,
-        rows: Range<usize>,
-        columns: Columns,
-        out: &mut [Lane],
-    ) {
+    pub(super) fn add_biases<const FUSED: bool>(entries: Entries, rows: Range<usize>, out: Sums) {
+        let Columns { stride, offset, .. } = out.columns;
         for lag in 0..rows.end {
-            let bias = &mut out[lag * columns.stride + columns.offset - 1];
+            let bias = &mut out.data[lag * stride + offset - 1];
             for i in rows.start.max(lag)..rows.end {
                 *bias += entries.at(i, i - lag);
             }

@@ -1,6 +1,4 @@
-//! How positions enter attention. To add a scheme, write its file and name it in the two lists below.
-
-mod rotary;
+//! How positions enter attention. To add a scheme, name it in the two lists below.
 
 use crate::choices;
 use crate::lanes::Lane;
@@ -36,11 +34,21 @@ impl Positions {
                 relative: RelativeTerm::Query,
                 ..Scheme::NONE
             },
-            Positions::Rotary => rotary::ROTARY,
+            // Numbers c and c + d_head/2 of a head form a plane, as in GPT-NeoX and Llama.
+            Positions::Rotary => Scheme {
+                angle: Some(|position, plane, planes| {
+                    position as f64 * libm::pow(ROTARY_BASE, -(plane as f64) / planes as f64)
+                }),
+                ..Scheme::NONE
+            },
             Positions::Absolute | Positions::None => Scheme::NONE,
         }
     }
 }
+
+/// The base of rotary positions (Su et al., 2021). Angles grow with the position, so that the product of a query and a
+/// key depends on the lag alone.
+const ROTARY_BASE: f64 = 10_000.0;
 
 /// What a scheme does in attention.
 #[derive(Clone, Copy, Debug)]
