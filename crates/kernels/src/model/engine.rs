@@ -194,11 +194,11 @@ struct Buffers<S> {
 
 impl<E: Engine> Handle<E> {
     /// An engine without parameters, and without buffers yet.
-    pub fn new(engine: E) -> Self {
-        Self {
+    pub fn new(engine: E) -> Arc<dyn Compute> {
+        Arc::new(Self {
             shared: Arc::new((engine, ScratchPool::default())),
             prepared: None,
-        }
+        })
     }
 
     fn engine(&self) -> &E {

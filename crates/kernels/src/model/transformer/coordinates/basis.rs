@@ -4,7 +4,6 @@ use super::dense::{View, ViewMut, add_product_with_transposed};
 use super::{Coordinates, Tables};
 use crate::lanes::Level;
 use crate::model::ops::layer_norm::EPSILON;
-use crate::model::transformer::Norm;
 use crate::scratch::Allocator;
 
 /// What attention or the output reads after a norm.
@@ -164,42 +163,30 @@ impl NormedBasis {
     }
 }
 
-/// Norms: `at` is the number of a layer, or of layers for the norm before the output.
 impl Coordinates {
     /// Buffers for the bases after norms.
-    pub(super) fn normed_bases(
-        &self,
-        width: usize,
-        buffers: &mut Allocator,
-    ) -> Vec<Option<NormedBasis>> {
-        let mut new = |rows, read| NormedBasis::new(rows, read, width, buffers);
-        let first = (self.first_norm).then(|| new(self.states, self.states - 1));
-        let later = self.layers[1..].iter().map(|plan| &plan.norm);
-        let later = later.chain([&self.last_norm]).map(Option::as_ref);
-        let later = later.map(|norm| norm.map(|norm| new(1 + norm.stream, 1 + norm.stream)));
-        let mut bases = vec![first];
-        bases.extend(later);
-        bases
+    pub(super) fn new_normed(&self, buffers: &mut Allocator) -> Vec<Option<NormedBasis>> {
+        let normed = self.stages.iter().enumerate().map(|(at, stage)| {
+            // The first layer's are of symbols: as many as rows of the basis.
+            let rows = 1 + stage.stream;
+            let has_norm = self.norm(at).is_some();
+            has_norm.then(|| NormedBasis::new(rows, stage.m, self.shape.width, buffers))
+        });
+        normed.collect()
     }
 
-    /// Computes a basis after its norm, if there is one.
-    pub(super) fn fill_norm(
-        &self,
-        params: &[f32],
-        at: usize,
-        norm: &Option<Norm>,
-        tables: &mut Tables,
-    ) {
-        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+    /// Computes the basis that stage `at` reads after its norm, if it has one.
+    pub(super) fn fill_norm(&self, params: &[f32], at: usize, tables: &mut Tables) {
+        let (Some(norm), Some(normed)) = (self.norm(at), &mut tables.normed[at]) else {
             return;
         };
         let of = GainAndBias {
             gain: &params[norm.gain.clone()],
             bias: &params[norm.bias.clone()],
         };
-        match self.norm(at) {
-            Some(plan) => {
-                let form = &mut tables.data[plan.form.clone()];
+        match &self.stages[at].form {
+            Some(form) => {
+                let form = &mut tables.data[form.clone()];
                 normed.fill_of_positions(self.level, &tables.bases[at], of, form);
             }
             None => normed.fill_of_symbols(&tables.bases[at], of),
@@ -211,21 +198,19 @@ impl Coordinates {
         &self,
         params: &[f32],
         at: usize,
-        norm: &Option<Norm>,
         tables: &mut Tables,
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+        let (Some(norm), Some(normed)) = (self.norm(at), &mut tables.normed[at]) else {
             return;
         };
         let gain = &params[norm.gain.clone()];
         let d_a = &mut tables.d_bases[at];
         let d_norm = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
-        match self.norm(at) {
-            Some(plan) => {
-                let d_form = &d_tables[plan.form.clone()];
-                normed.pull_back_of_positions(gain, d_form, d_a, d_norm);
+        match &self.stages[at].form {
+            Some(form) => {
+                normed.pull_back_of_positions(gain, &d_tables[form.clone()], d_a, d_norm);
             }
             None => normed.pull_back_of_symbols(gain, d_a, d_norm),
         }
@@ -237,6 +222,13 @@ pub(super) fn add(sum: &mut [f32], part: &[f32]) {
     sum.iter_mut()
         .zip(part)
         .for_each(|(sum, part)| *sum += part);
+}
+
+/// rest −= part
+pub(super) fn subtract(rest: &mut [f32], part: &[f32]) {
+    rest.iter_mut()
+        .zip(part)
+        .for_each(|(rest, part)| *rest -= part);
 }
 
 /// Subtracts the mean.

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::narrow::{self, KernelKey};
 use super::scratch::{HeadRows, HeadScratch};
-use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
+use super::{Coordinates, HeadPlan, Stage, Tables};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
 use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 
-impl LayerPlan {
+impl Stage {
     /// Rows that go forward and backward together.
     pub(super) fn group_size(&self) -> usize {
         match self.uses(Kernel::Narrow) {
@@ -113,10 +113,7 @@ impl Coordinates {
                 offset: 0,
                 size: m,
             },
-            relative: match self.meets {
-                Meets::Key => RelativeTerm::Key,
-                Meets::Query => RelativeTerm::Query,
-            },
+            relative: self.relative,
             positions,
             lag_columns: Columns {
                 stride: 1 + m,
@@ -131,10 +128,10 @@ impl Coordinates {
     pub(super) fn key(&self, tables: &Tables, l: usize, h: usize) -> KernelKey {
         KernelKey {
             level: self.level,
-            m: self.layers[l].m,
-            data: self.data_read(l),
+            m: self.stages[l].m,
+            data: self.data(l),
             bounded: tables.bounded[l][h],
-            key: self.meets == Meets::Key,
+            key: self.relative == RelativeTerm::Key,
         }
     }
 }

@@ -1,6 +1,4 @@
-//! Rows of coordinates: in groups, in parts, and through an affine map.
-
-use std::ops::Range;
+//! Rows of coordinates: in parts, and through an affine map.
 
 use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::linear;
@@ -45,13 +43,6 @@ leveled!(
         }
     }
 );
-
-/// Rows in groups of at most `size`.
-pub(super) fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(size)
-        .map(move |first| first..(first + size).min(end))
-}
 
 /// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
 pub(super) fn affine(

@@ -4,9 +4,11 @@ use super::edits::Edits;
 use super::engine::Stream;
 use crate::lanes::Lane;
 use crate::model::block::{Allocator, BlockPass, GROUP};
+use crate::model::engine::Engine;
 use crate::model::intervention::Plan;
 use crate::model::ops::layer_norm::Statistics;
-use crate::model::transformer::{Transformer, coordinates};
+use crate::model::transformer::Transformer;
+use crate::model::transformer::coordinates::{self, Coordinates};
 
 /// Activations of eight sequences, kept from the forward for the backward, and the backward's own scratch buffers.
 #[derive(Debug)]
@@ -80,10 +82,7 @@ impl Stream {
     fn plain_scratch(&self, buffers: &mut Allocator) -> Scratch {
         let shape = &*self.shape;
         let stream = [shape.length, shape.width];
-        let depth = self
-            .below
-            .as_ref()
-            .map_or(0, coordinates::Coordinates::depth);
+        let depth = self.below.as_ref().map_or(0, Coordinates::depth);
         let norms = shape.slots.iter().map(|slot| &slot.norm);
         let norms = norms.chain([&shape.final_norm]);
         Scratch {
@@ -110,7 +109,7 @@ impl Stream {
                     }
                 })
                 .collect(),
-            below: (self.below.as_ref()).map(|plan| plan.work(buffers)),
+            below: (self.below.as_ref()).map(|plan| plan.scratch(buffers)),
             given: Vec::new(),
             edits: None,
             d_stream: buffers.lanes(stream),
