@@ -32,16 +32,11 @@ impl Coordinates {
         rows: Range<usize>,
     ) {
         let positions = &tables.data[places.positions.clone()];
-        let HeadScratch { w, c, group, .. } = head;
-        match group {
-            HeadRows::Narrow(group) => {
-                let inputs = narrow::Inputs { y, w, positions };
-                narrow::forward(key, &inputs, rows, group, c);
-            }
-            HeadRows::Wide(group) => {
-                let inputs = self.wide((key.m, key.data), y, w, positions);
-                fast::forward(self.level, &inputs, rows, group, c);
-            }
+        let inputs = self.wide((key.m, key.data), y, &head.w, positions);
+        let c = &mut head.c;
+        match &mut head.group {
+            HeadRows::Narrow(group) => narrow::forward(key, &inputs, rows, group, c),
+            HeadRows::Wide(group) => fast::forward(self.level, &inputs, rows, group, c),
         }
     }
 
@@ -62,33 +57,20 @@ impl Coordinates {
         d_positions: &mut [Lane],
     ) {
         let positions = &tables.data[places.positions.clone()];
-        let HeadScratch {
-            w,
-            c,
-            dw,
-            dc,
-            group,
-            ..
-        } = head;
-        match group {
+        let inputs = self.wide((key.m, key.data), y, &head.w, positions);
+        let averages = (&head.c[..], &head.dc[..]);
+        let mut own = fast::Gradients {
+            queries: &mut head.dw,
+            keys: dy,
+            values: None,
+            positions: d_positions,
+        };
+        match &mut head.group {
             HeadRows::Narrow(group) => {
-                let inputs = narrow::Inputs { y, w, positions };
-                let mut own = narrow::Gradients {
-                    y: dy,
-                    w: dw,
-                    positions: d_positions,
-                };
-                narrow::backward(key, &inputs, rows, group, (c, dc), &mut own);
+                narrow::backward(key, &inputs, rows, group, averages, &mut own);
             }
             HeadRows::Wide(group) => {
-                let inputs = self.wide((key.m, key.data), y, w, positions);
-                let mut own = fast::Gradients {
-                    queries: dw,
-                    keys: dy,
-                    values: None,
-                    positions: d_positions,
-                };
-                fast::backward(self.level, &inputs, rows, group, (c, dc), &mut own);
+                fast::backward(self.level, &inputs, rows, group, averages, &mut own);
             }
         }
     }

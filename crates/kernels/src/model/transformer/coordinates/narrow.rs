@@ -1,7 +1,7 @@
 //! Attention over at most eight coordinates ([`NARROW`](crate::model::choose::NARROW)): one head and one
 //! block of lanes, a few rows at a time.
 //!
-//! Let y_j be the M coordinates of position j, w_i what the query asks of them, and T the positional table
+//! Let y_j be the M coordinates of position j (the keys), w_i what the query asks of them, and T the positional table
 //! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), the last two in units of ln 2:
 //!
 //! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
@@ -16,63 +16,34 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
+use crate::model::ops::attention::fast::{Gradients, Inputs};
 use crate::scratch::Allocator;
 
-/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`].
+/// Calls `$function::<KEY, M, N>` for a [`KernelKey`], with an N that is one of those listed.
 macro_rules! with_key {
-    ($key:expr, $function:ident $arguments:tt) => {
+    ($key:expr, $n:expr, $of:tt, $function:ident $arguments:tt) => {
         match $key.m {
-            1 => with_key!(@1 $key, $function $arguments),
-            2 => with_key!(@2 $key, $function $arguments),
-            3 => with_key!(@3 $key, $function $arguments),
-            4 => with_key!(@4 $key, $function $arguments),
-            5 => with_key!(@5 $key, $function $arguments),
-            6 => with_key!(@6 $key, $function $arguments),
-            7 => with_key!(@7 $key, $function $arguments),
-            8 => with_key!(@8 $key, $function $arguments),
+            1 => with_key!(@1 $key, $n, $of, $function $arguments),
+            2 => with_key!(@2 $key, $n, $of, $function $arguments),
+            3 => with_key!(@3 $key, $n, $of, $function $arguments),
+            4 => with_key!(@4 $key, $n, $of, $function $arguments),
+            5 => with_key!(@5 $key, $n, $of, $function $arguments),
+            6 => with_key!(@6 $key, $n, $of, $function $arguments),
+            7 => with_key!(@7 $key, $n, $of, $function $arguments),
+            8 => with_key!(@8 $key, $n, $of, $function $arguments),
             m => unreachable!("{m} coordinates are too many for this kernel"),
         }
     };
-    (@$m:literal $key:expr, $function:ident($($argument:expr),*)) => {
-        match ($key.bounded, $key.key) {
-            (true, true) => $function::<true, true, $m>($key.level, $($argument),*),
-            (true, false) => $function::<true, false, $m>($key.level, $($argument),*),
-            (false, true) => $function::<false, true, $m>($key.level, $($argument),*),
-            (false, false) => $function::<false, false, $m>($key.level, $($argument),*),
+    (@$m:literal $key:expr, $n:expr, [$($of:literal)*], $function:ident $arguments:tt) => {
+        match $n {
+            $($of => with_key!(@$m $of $key, $function $arguments),)*
+            n => unreachable!("{n} is not in the list"),
         }
     };
-}
-
-/// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]. DATA is the number of coordinates that are
-/// data, which need no gradient, or a smaller number. Where one head stands on the symbols, half of them
-/// are data; without a norm at least one is, after a norm none.
-macro_rules! with_backward_key {
-    ($key:expr, $function:ident $arguments:tt) => {
-        match ($key.m, $key.data) {
-            (3, 0) => with_backward_key!(@3 0 $key, $function $arguments),
-            (4, 0) => with_backward_key!(@4 0 $key, $function $arguments),
-            (5, 0) => with_backward_key!(@5 0 $key, $function $arguments),
-            (6, 0) => with_backward_key!(@6 0 $key, $function $arguments),
-            (7, 0) => with_backward_key!(@7 0 $key, $function $arguments),
-            (8, 0) => with_backward_key!(@8 0 $key, $function $arguments),
-            (1, _) => with_backward_key!(@1 1 $key, $function $arguments),
-            (2, _) => with_backward_key!(@2 1 $key, $function $arguments),
-            (3, _) => with_backward_key!(@3 1 $key, $function $arguments),
-            (4, 1) => with_backward_key!(@4 1 $key, $function $arguments),
-            (4, _) => with_backward_key!(@4 2 $key, $function $arguments),
-            (5, _) => with_backward_key!(@5 1 $key, $function $arguments),
-            (6, 1 | 2) => with_backward_key!(@6 1 $key, $function $arguments),
-            (6, _) => with_backward_key!(@6 3 $key, $function $arguments),
-            (7, _) => with_backward_key!(@7 1 $key, $function $arguments),
-            (8, 1..=3) => with_backward_key!(@8 1 $key, $function $arguments),
-            (8, _) => with_backward_key!(@8 4 $key, $function $arguments),
-            (m, _) => unreachable!("{m} coordinates are too many for this kernel"),
-        }
-    };
-    (@$m:literal $data:literal $key:expr, $function:ident($($argument:expr),*)) => {
+    (@$m:literal $n:literal $key:expr, $function:ident($($argument:expr),*)) => {
         match $key.key {
-            true => $function::<true, $m, $data>($key.level, $($argument),*),
-            false => $function::<false, $m, $data>($key.level, $($argument),*),
+            true => $function::<true, $m, $n>($key.level, $($argument),*),
+            false => $function::<false, $m, $n>($key.level, $($argument),*),
         }
     };
 }
@@ -88,13 +59,10 @@ pub(super) struct KernelKey {
     pub key: bool,
 }
 
-/// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
-#[derive(Clone, Copy)]
-pub(super) struct Inputs<'a> {
-    pub y: &'a [Lane],
-    pub w: &'a [Lane],
-    pub positions: &'a [f32],
-}
+/// How many coordinates that are data the backward leaves out, as the compiler knows it.
+const NONE: usize = 0;
+const ONE: usize = 1;
+const HALF: usize = 2;
 
 /// Largest number of rows in a group.
 pub(super) const GROUP: usize = 8;
@@ -118,14 +86,6 @@ impl NarrowRows {
     }
 }
 
-/// Gradients of what a head reads: coordinates, what queries ask, and positions by lane. What queries ask is
-/// overwritten, the others are added to. Gradients of coordinates that are data are meaningless.
-pub(super) struct Gradients<'a> {
-    pub y: &'a mut [Lane],
-    pub w: &'a mut [Lane],
-    pub positions: &'a mut [Lane],
-}
-
 /// Computes the averages c of some rows, and keeps their weights in `group`.
 pub(super) fn forward(
     key: KernelKey,
@@ -134,7 +94,7 @@ pub(super) fn forward(
     group: &mut NarrowRows,
     c: &mut [Lane],
 ) {
-    with_key!(key, forward_at(inputs, rows, group, c));
+    with_key!(key, usize::from(key.bounded), [0 1], forward_at(inputs, rows, group, c));
 }
 
 /// Adds the gradients of some rows, given that of the averages (`dc`). Call it right after their [`forward`].
@@ -152,11 +112,17 @@ pub(super) fn backward(
     (c, dc): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
-    with_backward_key!(key, backward_at(inputs, rows, group, c, dc, grads));
+    // Where one head stands on the symbols, half of the coordinates are data; without a norm at least one is.
+    let skip = match key.data {
+        0 => NONE,
+        data if data < key.m / 2 || key.m == 1 => ONE,
+        _ => HALF,
+    };
+    with_key!(key, skip, [0 1 2], backward_at(inputs, rows, group, c, dc, grads));
 }
 
 leveled!(
-    fn forward_at<const FUSED: bool, const BOUNDED: bool, const KEY: bool, const M: usize>(
+    fn forward_at<const FUSED: bool, const KEY: bool, const M: usize, const BOUNDED: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut NarrowRows,
@@ -164,11 +130,11 @@ leveled!(
     ) {
         let all_weights = group.weights.chunks_exact_mut(group.length);
         for (i, (weights, inverse)) in rows.zip(all_weights.zip(&mut group.inverse)) {
-            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
-            let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
+            let (w_i, y_i) = (row::<M>(inputs.queries, i), row::<M>(inputs.keys, i));
+            let (weights, keys) = (&mut weights[..=i], &inputs.keys[..(i + 1) * M]);
             let mut sum = Lane::ZERO;
             let mut average = [Lane::ZERO; M];
-            if BOUNDED {
+            if BOUNDED == 1 {
                 let odd = weights.len() % KEYS;
                 if odd == 1 {
                     let position = &inputs.positions[i * (1 + M)..][..1 + M];
@@ -222,7 +188,7 @@ leveled!(
 );
 
 leveled!(
-    fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
+    fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const SKIP: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &NarrowRows,
@@ -231,9 +197,11 @@ leveled!(
         grads: &mut Gradients,
     ) {
         let stride = 1 + M;
+        // Leading coordinates that get no gradient.
+        let data = if SKIP == HALF { M / 2 } else { SKIP };
         let all_weights = group.weights.chunks_exact(group.length);
         for (i, (weights, &inverse)) in rows.zip(all_weights.zip(&group.inverse)) {
-            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+            let (w_i, y_i) = (row::<M>(inputs.queries, i), row::<M>(inputs.keys, i));
             let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(c, i));
             let mut to_value = [Lane::ZERO; M];
             let mut to_score = [Lane::ZERO; M];
@@ -245,8 +213,8 @@ leveled!(
             }
             let mut dw_i = [Lane::ZERO; M];
             let mut dy_i = [Lane::ZERO; M];
-            let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
-            let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
+            let keys = inputs.keys[..(i + 1) * M].chunks_exact(M);
+            let d_keys = grads.keys[..(i + 1) * M].chunks_exact_mut(M);
             let positions = inputs.positions[..(i + 1) * stride]
                 .chunks_exact(stride)
                 .rev();
@@ -275,7 +243,7 @@ leveled!(
                         d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
                     }
                 }
-                for r in DATA..M {
+                for r in data..M {
                     let position_r = Lane::splat(position[1 + r]);
                     let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
                     if KEY {
@@ -286,9 +254,9 @@ leveled!(
                     }
                 }
             }
-            *row_mut::<M>(grads.w, i) = dw_i;
+            *row_mut::<M>(grads.queries, i) = dw_i;
             if !KEY {
-                for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
+                for (sum, part) in row_mut::<M>(grads.keys, i).iter_mut().zip(dy_i) {
                     *sum += part;
                 }
             }

@@ -59,7 +59,7 @@ pub fn activations(
                 match (plan.value(source), &scratch.edits) {
                     (Some(Value::Zero), _) => {}
                     (Some(Value::Data(slot)), Some(edits)) => {
-                        out.copy_from_slice(&edits.data(slot)[..t * d]);
+                        out.copy_from_slice(&edits.data[slot][..t * d]);
                     }
                     _ => pass.written(source, 0..t, &scratch, &mut out),
                 }

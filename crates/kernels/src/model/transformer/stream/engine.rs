@@ -31,16 +31,13 @@ impl Stream {
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
         let is_below = !choice.layers.is_empty();
         let below = is_below.then(|| Coordinates::new(shape.clone(), choice, level, plan));
-        let with_output = |own: &[f32]| {
+        let prepared = |own: &Arc<[f32]>| {
             let mut own = own.to_vec();
             own.resize(shape.prepared_len(), 0.0);
+            prepare_blocks(&shape, &mut own);
             own
         };
-        let others = plan.others.iter().map(|own| with_output(own));
-        let mut others: Vec<Vec<f32>> = others.collect();
-        others
-            .iter_mut()
-            .for_each(|own| prepare_blocks(&shape, own));
+        let others = plan.others.iter().map(prepared).collect();
         Self {
             shape,
             below,

@@ -5,7 +5,6 @@ use super::engine::Stream;
 use crate::lanes::Lane;
 use crate::model::block::{Allocator, BlockPass, GROUP};
 use crate::model::engine::Engine;
-use crate::model::intervention::Plan;
 use crate::model::ops::layer_norm::Statistics;
 use crate::model::transformer::Transformer;
 use crate::model::transformer::coordinates::{self, Coordinates};
@@ -66,16 +65,11 @@ impl Stream {
                     false => Vec::new(),
                 })
                 .collect();
-            scratch.edits = Some(Box::new(self.edits(plan, buffers)));
+            let clean = plan.needs_clean();
+            let clean = clean.then(|| Box::new(self.plain_scratch(buffers)));
+            scratch.edits = Some(Box::new(Edits::new(shape, plan, clean, buffers)));
         }
         scratch
-    }
-
-    fn edits(&self, plan: &Plan, buffers: &mut Allocator) -> Edits {
-        let clean = plan
-            .needs_clean()
-            .then(|| Box::new(self.plain_scratch(buffers)));
-        Edits::new(&self.shape, plan, clean, buffers)
     }
 
     /// Buffers without interventions.
