@@ -75,12 +75,11 @@ impl Coordinates {
 
     /// Switches to layer `l`: call it after the layers below, and before the first group of its rows.
     fn turn_to(&self, tables: &Tables, l: usize, work: &mut Scratch) {
-        let (stage, layer) = (&self.stages[l], &mut work.layers[l]);
-        for (places, head) in stage.heads.iter().zip(&mut layer.heads) {
+        let LayerScratch { y, norm, heads, .. } = &mut work.layers[l];
+        let read = norm.as_ref().map_or(&*y, |norm| &norm.z);
+        for (h, head) in heads.iter_mut().enumerate() {
             if let HeadRows::Wide(group) = &mut head.group {
-                let positions = &tables.data[places.positions.clone()];
-                let read = layer.norm.as_ref().map_or(&layer.y, |norm| &norm.z);
-                group.turn_to(&self.wide((stage.m, self.data(l)), read, &head.w, positions));
+                group.turn_to(&self.inputs(tables, (l, h), read, &head.w));
             }
         }
     }
@@ -104,7 +103,7 @@ impl Coordinates {
         } = &mut done[l];
         let y = norm.as_ref().map_or(&*stream, |norm| &norm.z);
         for (h, (places, head)) in stage.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let (key, change) = (self.key(tables, l, h), places.change);
+            let change = places.change;
             if change.silent {
                 continue;
             }
@@ -112,7 +111,7 @@ impl Coordinates {
                 clamped::forward(self.level, table, rows.clone(), m, y, &mut head.c);
                 continue;
             }
-            if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
+            if let (true, Some(work)) = (tables.bounded[l][h], &mut head.convolution) {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
                 one_hot::forward(self.level, factors, symbols, rows.end, work, c);
             } else {
@@ -120,7 +119,7 @@ impl Coordinates {
                 let part = rows.start * m..rows.end * m;
                 affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
                 for group in groups(rows.clone(), stage.group_size()) {
-                    self.forward_group(key, tables, places, y, head, group);
+                    self.forward_group(tables, (l, h), y, head, group);
                 }
             }
             change.leave_means(self.level, rows.clone(), m, y, head);
@@ -195,7 +194,7 @@ impl Coordinates {
             None => (&*stream, d_stream),
         };
         for (h, (places, head)) in stage.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let (key, change) = (self.key(tables, l, h), places.change);
+            let change = places.change;
             if change.stopped {
                 continue;
             }
@@ -208,7 +207,7 @@ impl Coordinates {
             }
             change.leave_means_backward(self.level, rows.clone(), m, head, dy);
             let d_positions = &mut grads[places.positions.clone()];
-            if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
+            if let (true, Some(work)) = (tables.bounded[l][h], &mut head.convolution) {
                 let (factors, averages) = (&tables.factors[h], (&head.c[..], &head.dc[..]));
                 let (rows, dw) = (rows.end, &mut head.dw);
                 one_hot::backward(
@@ -224,9 +223,9 @@ impl Coordinates {
             } else {
                 for group in groups(rows.clone(), stage.group_size()) {
                     if group != rows {
-                        self.forward_group(key, tables, places, y, head, group.clone());
+                        self.forward_group(tables, (l, h), y, head, group.clone());
                     }
-                    self.backward_group(key, tables, places, y, head, group, dy, d_positions);
+                    self.backward_group(tables, (l, h), y, head, group, dy, d_positions);
                 }
             }
             affine_backward(

@@ -107,8 +107,7 @@ impl Engine for Coordinates {
                     }
                     sum
                 };
-                let positions = &tables.data[places.positions.clone()];
-                let inputs = self.wide((m, self.data(l)), y, &w, positions);
+                let inputs = self.inputs(tables, (l, h), y, &w);
                 let see = &mut |row: AttnRow| match places.change.uniform_share(row.position) {
                     None => probe(row),
                     Some(share) => {

@@ -9,54 +9,37 @@
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
 //! Everything that belongs to a row stays in registers. `bounded` promises that no score is beyond ±60: then
-//! the largest score need not be known, and a row takes one pass. `key` says that positions meet the key. The
+//! the largest score need not be known, and a row takes one pass. `KEY` says that positions meet the key. The
 //! compiler knows both, and M: a branch in the innermost loop would cost more than it saves.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
+use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::{Gradients, Inputs};
 use crate::scratch::Allocator;
 
-/// Calls `$function::<KEY, M, N>` for a [`KernelKey`], with an N that is one of those listed.
-macro_rules! with_key {
-    ($key:expr, $n:expr, $of:tt, $function:ident $arguments:tt) => {
-        match $key.m {
-            1 => with_key!(@1 $key, $n, $of, $function $arguments),
-            2 => with_key!(@2 $key, $n, $of, $function $arguments),
-            3 => with_key!(@3 $key, $n, $of, $function $arguments),
-            4 => with_key!(@4 $key, $n, $of, $function $arguments),
-            5 => with_key!(@5 $key, $n, $of, $function $arguments),
-            6 => with_key!(@6 $key, $n, $of, $function $arguments),
-            7 => with_key!(@7 $key, $n, $of, $function $arguments),
-            8 => with_key!(@8 $key, $n, $of, $function $arguments),
+/// Calls `$function::<KEY, M, N>` for some [`Inputs`], with an N that is one of those listed.
+macro_rules! with_constants {
+    ($inputs:expr, $n:expr, $ns:tt, $function:ident $arguments:tt) => {
+        with_constants!(@m [1 2 3 4 5 6 7 8] $inputs, $n, $ns, $function $arguments)
+    };
+    (@m [$($m:literal)*] $inputs:expr, $n:expr, $ns:tt, $function:ident $arguments:tt) => {
+        match $inputs.columns.size {
+            $($m => with_constants!(@n $m $ns $inputs, $n, $function $arguments),)*
             m => unreachable!("{m} coordinates are too many for this kernel"),
         }
     };
-    (@$m:literal $key:expr, $n:expr, [$($of:literal)*], $function:ident $arguments:tt) => {
-        match $n {
-            $($of => with_key!(@$m $of $key, $function $arguments),)*
-            n => unreachable!("{n} is not in the list"),
+    (@n $m:literal [$($of:literal)*] $inputs:expr, $n:expr, $function:ident $arguments:tt) => {
+        match ($n, $inputs.relative == RelativeTerm::Key) {
+            $(
+                ($of, true) => $function::<true, $m, $of>$arguments,
+                ($of, false) => $function::<false, $m, $of>$arguments,
+            )*
+            (n, _) => unreachable!("{n} is not in the list"),
         }
     };
-    (@$m:literal $n:literal $key:expr, $function:ident($($argument:expr),*)) => {
-        match $key.key {
-            true => $function::<true, $m, $n>($key.level, $($argument),*),
-            false => $function::<false, $m, $n>($key.level, $($argument),*),
-        }
-    };
-}
-
-/// How a head's scores are to be computed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelKey {
-    pub level: Level,
-    /// Number of coordinates, and how many leading ones are data.
-    pub m: usize,
-    pub data: usize,
-    pub bounded: bool,
-    pub key: bool,
 }
 
 /// How many coordinates that are data the backward leaves out, as the compiler knows it.
@@ -88,13 +71,14 @@ impl NarrowRows {
 
 /// Computes the averages c of some rows, and keeps their weights in `group`.
 pub(super) fn forward(
-    key: KernelKey,
+    level: Level,
+    bounded: bool,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &mut NarrowRows,
     c: &mut [Lane],
 ) {
-    with_key!(key, usize::from(key.bounded), [0 1], forward_at(inputs, rows, group, c));
+    with_constants!(inputs, usize::from(bounded), [0 1], forward_at(level, inputs, rows, group, c));
 }
 
 /// Adds the gradients of some rows, given that of the averages (`dc`). Call it right after their [`forward`].
@@ -105,7 +89,7 @@ pub(super) fn forward(
 ///
 /// The factors ln 2 and one over the row's sum are multiplied into copies of dc_i, outside the loop over j.
 pub(super) fn backward(
-    key: KernelKey,
+    level: Level,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &NarrowRows,
@@ -113,12 +97,12 @@ pub(super) fn backward(
     grads: &mut Gradients,
 ) {
     // Where one head stands on the symbols, half of the coordinates are data; without a norm at least one is.
-    let skip = match key.data {
-        0 => NONE,
-        data if data < key.m / 2 || key.m == 1 => ONE,
+    let skip = match (inputs.data, inputs.columns.size) {
+        (0, _) => NONE,
+        (data, m) if data < m / 2 || m == 1 => ONE,
         _ => HALF,
     };
-    with_key!(key, skip, [0 1 2], backward_at(inputs, rows, group, c, dc, grads));
+    with_constants!(inputs, skip, [0 1 2], backward_at(level, inputs, rows, group, c, dc, grads));
 }
 
 leveled!(
