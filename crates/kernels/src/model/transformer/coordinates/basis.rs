@@ -18,13 +18,6 @@ pub struct NormedBasis {
     inverse: Vec<f32>,
 }
 
-/// Gain and bias of a norm, `[d]` each.
-#[derive(Clone, Copy)]
-struct GainAndBias<'a> {
-    gain: &'a [f32],
-    bias: &'a [f32],
-}
-
 impl NormedBasis {
     /// Buffers for a stream of `width` numbers, of which `rows` rows are normalised and `read` coordinates
     /// are made.
@@ -39,8 +32,8 @@ impl NormedBasis {
 
     /// For one-hot coordinates: the rows of `a` ([k, d]) are the first symbol, and what the others have more.
     /// The same of their norms is what attention reads.
-    fn fill_of_symbols(&mut self, a: &[f32], norm: GainAndBias) {
-        let d = norm.gain.len();
+    fn fill_of_symbols(&mut self, a: &[f32], gain: &[f32], bias: &[f32]) {
+        let d = gain.len();
         for (c, unit) in self.centred.chunks_exact_mut(d).enumerate() {
             unit.copy_from_slice(&a[..d]);
             if c > 0 {
@@ -56,8 +49,8 @@ impl NormedBasis {
             let first = &self.centred[..d];
             for x in 0..d {
                 row[x] = match c {
-                    0 => unit[x] * norm.gain[x] + norm.bias[x],
-                    _ => (unit[x] - first[x]) * norm.gain[x],
+                    0 => unit[x] * gain[x] + bias[x],
+                    _ => (unit[x] - first[x]) * gain[x],
                 };
             }
         }
@@ -99,16 +92,23 @@ impl NormedBasis {
     }
 
     /// For the coordinates of positions: centres the rows of `a` ([1 + m, d]), and sets the norm's table.
-    fn fill_of_positions(&mut self, level: Level, a: &[f32], norm: GainAndBias, form: &mut [f32]) {
-        let d = norm.gain.len();
+    fn fill_of_positions(
+        &mut self,
+        level: Level,
+        a: &[f32],
+        gain: &[f32],
+        bias: &[f32],
+        form: &mut [f32],
+    ) {
+        let d = gain.len();
         self.centred.copy_from_slice(a);
         self.centred.chunks_exact_mut(d).for_each(centre);
         let (first, rest) = self.basis.split_at_mut(d);
-        first.copy_from_slice(norm.bias);
+        first.copy_from_slice(bias);
         let rows = rest.chunks_exact_mut(d).zip(self.centred.chunks_exact(d));
         for (row, centred) in rows {
             for x in 0..d {
-                row[x] = centred[x] * norm.gain[x];
+                row[x] = centred[x] * gain[x];
             }
         }
         let (rows, mut at) = (a.len() / d, 0);
@@ -180,16 +180,14 @@ impl Coordinates {
         let (Some(norm), Some(normed)) = (self.norm(at), &mut tables.normed[at]) else {
             return;
         };
-        let of = GainAndBias {
-            gain: &params[norm.gain.clone()],
-            bias: &params[norm.bias.clone()],
-        };
+        let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
+        let a = &tables.bases[at];
         match &self.stages[at].form {
             Some(form) => {
                 let form = &mut tables.data[form.clone()];
-                normed.fill_of_positions(self.level, &tables.bases[at], of, form);
+                normed.fill_of_positions(self.level, a, gain, bias, form);
             }
-            None => normed.fill_of_symbols(&tables.bases[at], of),
+            None => normed.fill_of_symbols(a, gain, bias),
         }
     }
 

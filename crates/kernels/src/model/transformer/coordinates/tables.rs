@@ -5,9 +5,7 @@ use std::f32::consts::LOG2_E;
 
 use super::basis::{NormedBasis, add, subtract};
 use super::changed::{Share, share};
-use super::dense::{
-    View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
-};
+use super::dense::{View, ViewMut, add_product, add_product_with_transposed};
 use super::one_hot::Factors;
 use super::{Coordinates, Stage};
 use crate::model::choose::{BOUNDED, Kernel};
@@ -222,7 +220,7 @@ impl Coordinates {
             let d_output = View::new(d_output, k);
             let d_unembed = ViewMut::new(grads, k, shape.unembed.start);
             let last = View::new(read(&tables.bases, &tables.normed, depth), d);
-            add_transposed_product(d_unembed, last, d_output, (d, rows, k), 1.0);
+            add_product(d_unembed, last.transposed(), d_output, (d, rows, k), 1.0);
             d_last.fill(0.0);
             let d_read = match &mut tables.normed[depth] {
                 Some(normed) => &mut normed.d_basis,
@@ -285,7 +283,7 @@ impl Coordinates {
             let d_q_own = ViewMut::new(d_q, d, column);
             add_product(d_q_own, d_qk, k.from(1, 0), (1 + m, m, size), scale);
             let d_k_own = ViewMut::new(d_k, d, d + column);
-            add_transposed_product(d_k_own, d_qk, q, (m, 1 + m, size), scale);
+            add_product(d_k_own, d_qk.transposed(), q, (m, 1 + m, size), scale);
             // positions = v A_Kᵀ log₂ e / √d_head (or A_Q)
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
@@ -295,7 +293,13 @@ impl Coordinates {
                     _ => (k, &mut *d_k),
                 };
                 let (t, d_other) = (self.shape.length, ViewMut::new(d_other, d, column));
-                add_transposed_product(d_other, d_table, positions, (1 + m, t, size), scale);
+                add_product(
+                    d_other,
+                    d_table.transposed(),
+                    positions,
+                    (1 + m, t, size),
+                    scale,
+                );
                 let d_positions = ViewMut::new(grads, d, v.start + column);
                 add_product(d_positions, d_table, other, (t, 1 + m, size), scale);
             }
@@ -322,9 +326,9 @@ impl Coordinates {
                     add_product_with_transposed(self.level, d_rest, d_rows, w, (m, d, size), 1.0);
                     let start = w_o.start + column * d;
                     let d_w = ViewMut::new(grads, d, start);
-                    add_transposed_product(d_w, v, d_next, (size, 1, d), 1.0);
+                    add_product(d_w, v.transposed(), d_next, (size, 1, d), 1.0);
                     let d_w = ViewMut::new(grads, d, start);
-                    add_transposed_product(d_w, v.from(1, 0), d_rows, (size, m, d), 1.0);
+                    add_product(d_w, v.from(1, 0).transposed(), d_rows, (size, m, d), 1.0);
                 }
                 None => {
                     d_v[..d].copy_from_slice(&d_constant);
@@ -352,7 +356,13 @@ impl Coordinates {
             let (sizes, shares) = ((1 + m, d, d), &mut tables.shares);
             let own = self.seen_by(reader, shares, read);
             let d_w = ViewMut::new(grads, d, place.start);
-            add_transposed_product(d_w, View::new(&own, d), d_projected, (d, 1 + m, d), 1.0);
+            add_product(
+                d_w,
+                View::new(&own, d).transposed(),
+                d_projected,
+                (d, 1 + m, d),
+                1.0,
+            );
             if !self.plan.changes(reader) {
                 let d_read = ViewMut::new(d_read, d, 0);
                 add_product_with_transposed(self.level, d_read, d_projected, w, sizes, 1.0);
