@@ -193,7 +193,7 @@ struct Buffers<S> {
 
 impl<E: Engine> Handle<E> {
     /// An engine without parameters, and without buffers yet.
-    pub fn new(engine: E) -> Arc<dyn Compute> {
+    pub fn shared(engine: E) -> Arc<dyn Compute> {
         Arc::new(Self {
             shared: Arc::new((engine, ScratchPool::default())),
             prepared: None,

@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
 use self::engine::{Compute, Handle};
-use self::intervention::Plan;
+use self::intervention::{Origin, Plan};
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::Coordinates;
 use self::transformer::stream::Stream;
@@ -85,11 +85,11 @@ pub struct Model {
 /// The chosen engine, without any buffers yet.
 fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Compute> {
     match kind {
-        Kind::Minimal(shape) => Handle::new(MinimalEngine::new(shape.clone(), level, plan)),
+        Kind::Minimal(shape) => Handle::shared(MinimalEngine::new(shape.clone(), level, plan)),
         Kind::Transformer(shape) if choice.engine.kernel == Kernel::Coordinates => {
-            Handle::new(Coordinates::new(shape.clone(), choice, level, plan))
+            Handle::shared(Coordinates::new(shape.clone(), choice, level, plan))
         }
-        Kind::Transformer(shape) => Handle::new(Stream::new(shape.clone(), choice, level, plan)),
+        Kind::Transformer(shape) => Handle::shared(Stream::new(shape.clone(), choice, level, plan)),
     }
 }
 
@@ -319,7 +319,8 @@ impl Model {
     /// Whether interventions need the other sequences of a batch: for means over it, or for what replaces an
     /// activation. A sequence alone cannot be computed then.
     pub fn needs_batch(&self) -> bool {
-        self.plan.has_means() || self.plan.needs_others()
+        let origins = [Origin::Mean, Origin::OtherSequence];
+        origins.iter().any(|&origin| self.plan.takes_from(origin))
     }
 
     /// Checks that a number of sequences can be computed together: if interventions need other sequences, every

@@ -166,10 +166,9 @@ impl NormedBasis {
 impl Coordinates {
     /// Buffers for the bases after norms.
     pub(super) fn new_normed(&self, buffers: &mut Allocator) -> Vec<Option<NormedBasis>> {
-        let normed = self.stages.iter().enumerate().map(|(at, stage)| {
+        let normed = self.stages.iter().map(|stage| {
             // The first layer's are of symbols: as many as rows of the basis.
-            let rows = 1 + stage.stream;
-            let has_norm = self.norm(at).is_some();
+            let (rows, has_norm) = (1 + stage.stream, stage.norm.is_some());
             has_norm.then(|| NormedBasis::new(rows, stage.m, self.shape.width, buffers))
         });
         normed.collect()
@@ -177,7 +176,7 @@ impl Coordinates {
 
     /// Computes the basis that stage `at` reads after its norm, if it has one.
     pub(super) fn fill_norm(&self, params: &[f32], at: usize, tables: &mut Tables) {
-        let (Some(norm), Some(normed)) = (self.norm(at), &mut tables.normed[at]) else {
+        let (Some(norm), Some(normed)) = (&self.stages[at].norm, &mut tables.normed[at]) else {
             return;
         };
         let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
@@ -200,7 +199,7 @@ impl Coordinates {
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (Some(norm), Some(normed)) = (self.norm(at), &mut tables.normed[at]) else {
+        let (Some(norm), Some(normed)) = (&self.stages[at].norm, &mut tables.normed[at]) else {
             return;
         };
         let gain = &params[norm.gain.clone()];

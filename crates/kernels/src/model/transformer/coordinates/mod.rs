@@ -85,7 +85,9 @@ struct Stage {
     stream: usize,
     /// Those that it reads, m: one more after a norm, except in the first layer.
     m: usize,
-    /// Where the table of its norm is, if positions have one: see [`norm`].
+    /// The norm of what it reads.
+    norm: Option<Norm>,
+    /// Where the table of that is, if it is one of positions: see [`norm`].
     form: Option<Range<usize>>,
     kernels: Vec<Kernel>,
     heads: Vec<HeadPlan>,
@@ -117,8 +119,6 @@ struct HeadPlan {
     qk: Range<usize>,
     /// [t, 1 + m]
     positions: Range<usize>,
-    /// `[1 + m]`: the part of a score that does not depend on j; only needed for recorded scores.
-    constant: Range<usize>,
     /// What interventions do to it.
     change: Change,
 }
@@ -134,20 +134,24 @@ impl Coordinates {
         let ends = choice.engine.kernel == Kernel::Coordinates;
         let (depth, mut stream) = (choice.layers.len(), shape.states - 1);
         let stages = (0..=depth).map(|l| {
-            let norm = norm_before(&shape, l, depth, ends).filter(|_| l > 0);
-            let form = norm.map(|_| take((1 + stream) * (2 + stream) / 2));
+            let norm = match shape.layers[..depth].get(l) {
+                Some(layer) => layer.norm.clone(),
+                None => shape.final_norm.clone().filter(|_| ends),
+            };
+            let form = norm.as_ref().filter(|_| l > 0);
+            let form = form.map(|_| take((1 + stream) * (2 + stream) / 2));
             let m = stream + usize::from(form.is_some());
             let heads = if l < depth { shape.heads(l) } else { 0 };
             let heads = (0..heads).map(|h| HeadPlan {
                 change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
-                constant: take(1 + m),
             });
             let rules = choice.layers.get(l).into_iter().flatten();
             let stage = Stage {
                 stream,
                 m,
+                norm,
                 form,
                 kernels: rules.map(|rule| rule.kernel).collect(),
                 heads: heads.collect(),
@@ -187,11 +191,6 @@ impl Coordinates {
         }
     }
 
-    /// The norm before what stage `at` reads.
-    fn norm(&self, at: usize) -> Option<&Norm> {
-        norm_before(&self.shape, at, self.depth(), self.ends)
-    }
-
     /// How many leading coordinates that stage `at` reads are data, and need no gradient: the symbols. After a norm,
     /// all depend on σ.
     fn data(&self, at: usize) -> usize {
@@ -199,12 +198,5 @@ impl Coordinates {
             Some(_) => 0,
             None => self.shape.states - 1,
         }
-    }
-}
-
-fn norm_before(shape: &Transformer, at: usize, depth: usize, ends: bool) -> Option<&Norm> {
-    match ends && at == depth {
-        true => shape.final_norm.as_ref(),
-        false => shape.layers[..depth].get(at)?.norm.as_ref(),
     }
 }

@@ -142,8 +142,6 @@ impl Coordinates {
             let qk = ViewMut::new(&mut tables.data, stage.m, places.qk.start);
             let sizes = (1 + m, size, m);
             add_product_with_transposed(self.level, qk, q, k.from(1, 0), sizes, scale);
-            let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
-            add_product_with_transposed(self.level, constant, q, k, (1 + m, size, 1), scale);
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
                 let table = ViewMut::new(&mut tables.data, 1 + stage.m, places.positions.start);
@@ -160,7 +158,7 @@ impl Coordinates {
             );
             tables.bounded[l][h] = if stage.uses(Kernel::OneHot) {
                 tables.factors[h].fill(qk, positions)
-            } else if let (Some(norm), Some(_)) = (self.norm(l), &stage.form) {
+            } else if let (Some(norm), Some(_)) = (&stage.norm, &stage.form) {
                 let bias = (&basis.q[column..][..size], &basis.k[column..][..size]);
                 let gain = &params[norm.gain.clone()];
                 self.bound_after_norm(params, layer, column, gain, bias) < BOUNDED

@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::Choice;
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
-use crate::model::intervention::Plan;
+use crate::model::intervention::{Origin, Plan};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
 use crate::model::transformer::coordinates::{Coordinates, Tables};
@@ -141,7 +141,8 @@ impl Engine for Stream {
     }
 
     fn means_len(&self) -> usize {
-        let plan = self.plan.as_ref().filter(|plan| plan.has_means());
+        let has_means = |plan: &&Arc<Plan>| plan.takes_from(Origin::Mean);
+        let plan = self.plan.as_ref().filter(has_means);
         plan.map_or(0, |plan| {
             plan.written.len() * self.shape.length * self.shape.width
         })
