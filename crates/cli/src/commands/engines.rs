@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use induct::catalogue::SETTINGS;
-use induct::model::{Model, Part, RULES, Rule};
+use induct::model::{Model, RULES, Rule};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -51,25 +51,15 @@ fn table<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> String {
 }
 
 /// The names of the engines and kernels that compute a model, each once.
-fn uses(model: &Model) -> Vec<String> {
-    let mut names: Vec<String> = model.reasons().into_iter().map(label).collect();
+fn uses(model: &Model) -> Vec<&'static str> {
+    let mut names: Vec<&str> = model.reasons().iter().map(|rule| rule.name).collect();
     let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
+    names.retain(|name| seen.insert(*name));
     names
-}
-
-/// What a rule's choice is called where parts are not told apart otherwise.
-fn label(rule: &Rule) -> String {
-    match rule.part {
-        Part::FirstLayer => format!("first layer {}", rule.name),
-        Part::Engine | Part::Attention => rule.name.to_owned(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use induct::model::Kernel;
-
     use super::*;
 
     /// No kernel is in the table without a setting that uses it.
@@ -80,12 +70,8 @@ mod tests {
             let model = setting.recipe(&[]).unwrap().model().unwrap();
             used.extend(uses(&model));
         }
-        for rule in RULES
-            .iter()
-            .filter(|rule| rule.kernel != Kernel::FirstPlain)
-        {
-            let name = label(rule);
-            assert!(used.contains(&name), "{name}");
+        for rule in RULES {
+            assert!(used.contains(&rule.name), "{}", rule.name);
         }
     }
 }

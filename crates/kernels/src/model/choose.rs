@@ -28,8 +28,6 @@ const MOST_SYMBOLS_BY_QUERY: usize = 4;
 pub enum Part {
     /// What computes the model.
     Engine,
-    /// The first layer's attention, in the residual stream.
-    FirstLayer,
     /// A layer's attention, in coordinates.
     Attention,
 }
@@ -39,7 +37,6 @@ impl Part {
     pub fn name(self) -> &'static str {
         match self {
             Part::Engine => "engine",
-            Part::FirstLayer => "first layer in the residual stream",
             Part::Attention => "attention in coordinates",
         }
     }
@@ -52,12 +49,8 @@ pub enum Kernel {
     Minimal,
     /// A few numbers per position instead of the residual stream.
     Coordinates,
-    /// The stream itself: for every architecture.
+    /// The stream itself: for every architecture. Its first layers may be in coordinates.
     Stream,
-    /// The first layer in coordinates, and perhaps further ones above it.
-    FirstInCoordinates,
-    /// The first layer computed like all others.
-    FirstPlain,
     /// Convolutions instead of an exponential per pair.
     OneHot,
     /// Everything that belongs to a row stays in registers.
@@ -146,27 +139,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Stream,
         name: "stream",
         module: "transformer/stream",
-        when: "otherwise",
-        applies: |_| true,
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstInCoordinates,
-        name: "coordinates",
-        module: "transformer/coordinates",
-        when: "no absolute or rotary positions, convolutions, biases, dropout or interventions, and heads × (k − 1) at most the width; together \
-               with as many layers above it as fit (as for the engine), up to the first MLP",
-        applies: |facts| {
-            let is_plain = !facts.dropping && facts.plan.is_empty();
-            is_plain && facts.is(|shape| below_stream(shape) > 0)
-        },
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstPlain,
-        name: "plain",
-        module: "ops/attention/fast",
-        when: "otherwise: as in every other layer",
+        when: "otherwise; without interventions, the first layers are in coordinates, as many as fit in the same way, \
+               up to the first MLP",
         applies: |_| true,
     },
     Rule {
@@ -213,10 +187,8 @@ impl Facts<'_> {
 /// What computes a model: the rules that decided.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// For the engine: [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Stream`].
+    /// For the engine.
     pub engine: &'static Rule,
-    /// For the first layer's attention in the residual stream.
-    pub first: Option<&'static Rule>,
     /// For every layer that is computed in coordinates.
     pub layers: Vec<Vec<&'static Rule>>,
 }
@@ -225,19 +197,17 @@ impl Choice {
     /// The residual stream without any special kernel: it computes every transformer.
     #[doc(hidden)]
     pub fn plain() -> Self {
-        let last = |part| RULES.iter().rfind(|rule| rule.part == part);
+        let mut engines = RULES.iter().filter(|rule| rule.part == Part::Engine);
         Self {
-            engine: last(Part::Engine).expect("the stream is the last engine"),
-            first: last(Part::FirstLayer),
+            engine: engines.next_back().expect("the stream is the last engine"),
             layers: Vec::new(),
         }
     }
 
     /// All of its rules, each once.
     pub fn rules(&self) -> Vec<&'static Rule> {
-        let of_model = [self.engine].into_iter().chain(self.first);
-        let mut rules: Vec<&'static Rule> = Vec::new();
-        for rule in of_model.chain(self.layers.iter().flatten().copied()) {
+        let mut rules = vec![self.engine];
+        for &rule in self.layers.iter().flatten() {
             if !rules.iter().any(|other| std::ptr::eq(*other, rule)) {
                 rules.push(rule);
             }
@@ -262,23 +232,21 @@ pub fn choose(kind: &Kind, purpose: Purpose, plan: &Plan) -> Choice {
         Kind::Minimal(_) => None,
     };
     let has_dropout = shape.is_some_and(|shape| shape.dropout.any());
+    let dropping = has_dropout && purpose == Purpose::Training;
     let facts = |layer, coordinates| Facts {
         shape,
-        dropping: has_dropout && purpose == Purpose::Training,
+        dropping,
         plan,
         layer,
         coordinates,
     };
-    let of_model = |part| applying(part, &facts(0, 0))[0];
-    let engine = of_model(Part::Engine);
-    let is_stream = engine.kernel == Kernel::Stream;
-    let first = is_stream.then(|| of_model(Part::FirstLayer));
-    let begins = first.is_some_and(|rule| rule.kernel == Kernel::FirstInCoordinates);
-    let sizes = match shape {
-        Some(shape) if engine.kernel == Kernel::Coordinates => growth(shape, shape.layers.len()).0,
-        Some(shape) if begins => growth(shape, below_stream(shape)).0,
-        _ => Vec::new(),
-    };
+    let engine = applying(Part::Engine, &facts(0, 0))[0];
+    let depth = shape.map_or(0, |shape| match engine.kernel {
+        Kernel::Coordinates => shape.layers.len(),
+        Kernel::Stream if !dropping && plan.is_empty() => below_stream(shape),
+        _ => 0,
+    });
+    let sizes = shape.map_or(Vec::new(), |shape| growth(shape, depth).0);
     // Special rules that apply, and the general one beside them.
     let of_layer = |(layer, &coordinates): (usize, &usize)| {
         let mut rules = applying(Part::Attention, &facts(layer, coordinates));
@@ -289,7 +257,6 @@ pub fn choose(kind: &Kind, purpose: Purpose, plan: &Plan) -> Choice {
     };
     Choice {
         engine,
-        first,
         layers: sizes.iter().enumerate().map(of_layer).collect(),
     }
 }

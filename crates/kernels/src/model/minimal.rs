@@ -64,28 +64,19 @@ impl Minimal {
     /// Checks interventions. The only place for them is M, the first layer's pattern.
     pub(super) fn plan(&self, all: &[Intervention]) -> Result<Plan, Invalid> {
         let mut plan = Plan::default();
-        for intervention in all {
-            Self::sites(&intervention.site.to_string())?;
-            require(
-                plan.patterns.is_empty(),
-                "at",
-                intervention.site,
-                "one intervention at a time in one place",
-            )?;
-            let pattern = match intervention.instead {
-                Instead::Itself => Some(Pattern::Itself),
-                Instead::Target(target) => Some(Pattern::Target(target)),
-                _ => None,
+        for (index, Intervention { site, instead }) in all.iter().enumerate() {
+            Self::sites(&site.to_string())?;
+            let allowed = "one intervention at a time in one place";
+            require(index == 0, "at", site, allowed)?;
+            let pattern = match instead {
+                Instead::Itself => Pattern::Itself,
+                Instead::Target(target) if !target.reads_symbols() => Pattern::Target(*target),
+                _ => {
+                    let allowed = "what M of the minimal model can be: uniform, previous-token or lag:N, or itself \
+                                   without a gradient";
+                    return Err(Invalid::new("with", instead.name(), allowed));
+                }
             };
-            let pattern = pattern.filter(|pattern| match pattern {
-                Pattern::Target(target) => !target.reads_symbols(),
-                _ => true,
-            });
-            let pattern = pattern.ok_or_else(|| {
-                let allowed = "what M of the minimal model can be: uniform, previous-token or lag:N, or itself \
-                               without a gradient";
-                Invalid::new("with", intervention.instead.name(), allowed)
-            })?;
             plan.patterns.push((0, 0, pattern));
         }
         plan.all = all.to_vec();
