@@ -569,7 +569,7 @@ impl BlockPass for AttentionPass {
                 }
                 _ => probe(row),
             };
-            fast::show(c.level, &inputs, rows, place, see);
+            fast::show(c.level, &inputs, rows, place, |_| Lane::ZERO, see);
         }
     }
 }

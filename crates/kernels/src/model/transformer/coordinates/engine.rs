@@ -85,7 +85,7 @@ impl Engine for Coordinates {
         self.add_pulled_back(params, tables, gradient, grads);
     }
 
-    /// Scores lack the part that does not depend on j, and cancels in the softmax.
+    /// The pattern, and scores including the part that cancels in the softmax.
     fn observe(&self, tables: &Tables, rows: usize, work: &Scratch, probe: AttnProbe) {
         let layers = self.stages[..self.depth()].iter().zip(&work.layers);
         for (l, (stage, layer)) in layers.enumerate() {
@@ -99,6 +99,14 @@ impl Engine for Coordinates {
                 // The first layer's convolutions do not keep it.
                 let qk = &tables.data[places.qk.clone()];
                 affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
+                let constant = &tables.data[places.constant.clone()];
+                let cancels = |i: usize| {
+                    let mut sum = Lane::splat(constant[0]);
+                    for (&y, &c) in y[i * m..][..m].iter().zip(&constant[1..]) {
+                        sum += y * c;
+                    }
+                    sum
+                };
                 let inputs = self.inputs(tables, (l, h), y, &w);
                 let see = &mut |row: AttnRow| match places.change.uniform_share(row.position) {
                     None => probe(row),
@@ -110,7 +118,7 @@ impl Engine for Coordinates {
                         });
                     }
                 };
-                fast::show(self.level, &inputs, rows, (l, h), see);
+                fast::show(self.level, &inputs, rows, (l, h), cancels, see);
             }
         }
     }

@@ -119,6 +119,8 @@ struct HeadPlan {
     qk: Range<usize>,
     /// [t, 1 + m]
     positions: Range<usize>,
+    /// `[1 + m]`: the part of a score that does not depend on j; only needed for recorded scores.
+    constant: Range<usize>,
     /// What interventions do to it.
     change: Change,
 }
@@ -146,6 +148,7 @@ impl Coordinates {
                 change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
+                constant: take(1 + m),
             });
             let rules = choice.layers.get(l).into_iter().flatten();
             let stage = Stage {

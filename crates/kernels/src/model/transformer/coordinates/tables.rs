@@ -50,20 +50,23 @@ impl Coordinates {
         let (normed, shares) = (self.new_normed(buffers), self.new_shares(buffers));
         let layers = &self.stages[..self.depth()];
         let mut basis = |m: usize| buffers.filled(0.0, [1 + m, width]);
-        let [bases, d_bases] = [(); 2].map(|()| {
-            let streams = self.stages.iter().map(|stage| basis(stage.stream));
-            streams.collect()
-        });
-        let projected = |stage: &Stage| Projected {
-            q: basis(stage.m),
-            k: basis(stage.m),
-            v: basis(stage.m),
+        let mut streams = || -> Vec<Vec<f32>> {
+            let stages = self.stages.iter();
+            stages.map(|stage| basis(stage.stream)).collect()
         };
-        let mut both = layers.iter().chain(layers).map(projected);
+        let (bases, d_bases) = (streams(), streams());
+        let mut projected = || -> Vec<Projected> {
+            let of_layer = |stage: &Stage| Projected {
+                q: basis(stage.m),
+                k: basis(stage.m),
+                v: basis(stage.m),
+            };
+            layers.iter().map(of_layer).collect()
+        };
         let by_query = self.relative == RelativeTerm::Query;
         Tables {
-            projected: both.by_ref().take(layers.len()).collect(),
-            d_projected: both.collect(),
+            projected: projected(),
+            d_projected: projected(),
             shares,
             data: buffers.filled(0.0, [self.size]),
             bases,
@@ -142,6 +145,8 @@ impl Coordinates {
             let qk = ViewMut::new(&mut tables.data, stage.m, places.qk.start);
             let sizes = (1 + m, size, m);
             add_product_with_transposed(self.level, qk, q, k.from(1, 0), sizes, scale);
+            let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
+            add_product_with_transposed(self.level, constant, q, k, (1 + m, size, 1), scale);
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
                 let table = ViewMut::new(&mut tables.data, 1 + stage.m, places.positions.start);

@@ -458,19 +458,21 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
         .map(move |start| start..(start + size).min(end))
 }
 
-/// Shows every row of a head's attention to `probe`, computed by the forward's own passes.
+/// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
+/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2.
 pub fn show(
     level: Level,
     inputs: &Inputs,
     rows: usize,
     (layer, head): (usize, usize),
+    constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
     let mut group = TileRows::to_show(1, rows, inputs.columns.size, &mut Allocator::default());
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
-        show_row(level, inputs, i, &mut group, &mut attn_scores);
+        show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
         probe(AttnRow {
             layer,
             head,
@@ -482,16 +484,18 @@ pub fn show(
 }
 
 leveled!(
-    /// Writes the pattern of one row into the group's first row of weights, and its scores beside it.
+    /// Writes the pattern of one row into the group's first row of weights, and its scores,
+    /// with `constant` added, beside it.
     fn show_row<const FUSED: bool>(
         inputs: &Inputs,
         i: usize,
+        constant: Lane,
         group: &mut TileRows,
         attn_scores: &mut [Lane],
     ) {
         scores_any::<FUSED>(inputs, i, group);
         for (shown, &score) in attn_scores.iter_mut().zip(&group.weights[..=i]) {
-            *shown = score * LN_2;
+            *shown = (score + constant) * LN_2;
         }
         softmax_any::<FUSED>(i, group);
     }
