@@ -4,24 +4,18 @@ use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::linear;
 
 leveled!(
-    /// Copies rows of m numbers into rows that are `stride` apart.
+    /// Copies rows of m numbers into rows that are `stride` apart: column by column, because most have few, and a
+    /// copy of a few numbers would be a call.
     pub(super) fn copy_part<const FUSED: bool>(
         source: &[Lane],
         m: usize,
         stride: usize,
         out: &mut [Lane],
     ) {
-        match m {
-            // Two symbols: no inner loop.
-            1 => {
-                for i in 0..source.len() {
-                    out[i * stride] = source[i];
-                }
-            }
-            _ => {
-                for i in 0..source.len() / m {
-                    out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
-                }
+        let rows = source.len() / m;
+        for r in 0..m {
+            for i in 0..rows {
+                out[i * stride + r] = source[i * m + r];
             }
         }
     }
@@ -35,10 +29,10 @@ leveled!(
         stride: usize,
         out: &mut [Lane],
     ) {
-        for i in 0..out.len() / m {
-            let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
-            for r in 0..m {
-                out[r] += source[r];
+        let rows = out.len() / m;
+        for r in 0..m {
+            for i in 0..rows {
+                out[i * m + r] += source[i * stride + r];
             }
         }
     }
