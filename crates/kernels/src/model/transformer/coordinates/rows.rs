@@ -29,10 +29,10 @@ leveled!(
         stride: usize,
         out: &mut [Lane],
     ) {
-        let rows = out.len() / m;
-        for r in 0..m {
-            for i in 0..rows {
-                out[i * m + r] += source[i * stride + r];
+        for i in 0..out.len() / m {
+            let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
+            for r in 0..m {
+                out[r] += source[r];
             }
         }
     }
