@@ -1,7 +1,6 @@
-use std::sync::Arc;
-
 use induct_kernels::lanes::{LANES, Level};
 use induct_kernels::model::choose::{Purpose, choose};
+use induct_kernels::model::engine::Engine;
 use induct_kernels::model::transformer::coordinates::Coordinates;
 use induct_kernels::model::{Kind, Model, reference};
 use induct_kernels::scratch::Allocator;
@@ -35,18 +34,17 @@ fn no_score_after_a_norm_is_beyond_its_bound() {
         let Kind::Transformer(shape) = model.kind() else {
             panic!("a transformer was asked for");
         };
-        let shape = Arc::new(shape.as_ref().clone());
         let plan = Coordinates::new(
-            &shape,
+            shape.clone(),
             &choose(model.kind(), Purpose::Training, &Default::default()),
             Level::detect(),
             &Default::default(),
         );
-        let mut tables = plan.tables(shape.width, &mut Allocator::default());
+        let mut tables = plan.prepared(&mut Allocator::default());
         for scale in [0.02, 0.2, 0.5, 1.0] {
             let params = weights(&model, scale);
             let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-            plan.prepare(&shape, &single, &mut tables);
+            plan.prepare(&single, &mut tables);
             let (layer, d) = (shape.layers[1].attention.as_ref().unwrap(), shape.width);
             let gain = shape.layers[1].norm.as_ref().unwrap().gain.clone();
             let basis = &tables.projected[1];
@@ -82,12 +80,12 @@ fn wide_ranges_of_scores_are_exact_without_an_exponential_per_pair() {
             panic!("a transformer was asked for");
         };
         let plan = Coordinates::new(
-            shape,
+            shape.clone(),
             &choose(model.kind(), Purpose::Training, &Default::default()),
             Level::detect(),
             &Default::default(),
         );
-        let mut tables = plan.tables(shape.width, &mut Allocator::default());
+        let mut tables = plan.prepared(&mut Allocator::default());
         let first = shape.layers[0].attention.as_ref().unwrap();
         let positional = first.v.clone().unwrap();
         let of_first = [
@@ -102,7 +100,7 @@ fn wide_ranges_of_scores_are_exact_without_an_exponential_per_pair() {
                 params[range.clone()].iter_mut().for_each(|w| *w *= factor);
             }
             let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-            plan.prepare(shape, &single, &mut tables);
+            plan.prepare(&single, &mut tables);
             tables.bounded[0][0].then_some(params)
         };
         let mut factors = (0..80).map(|n| 10.0 - 0.1 * f64::from(n));

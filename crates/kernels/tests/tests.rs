@@ -144,12 +144,12 @@ pub fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
 
 /// Whether the model is computed in coordinates.
 pub fn in_coordinates(model: &Model) -> bool {
-    model.choice().engine == Kernel::Coordinates
+    model.choice().engine.kernel == Kernel::Coordinates
 }
 
 /// Whether the model is computed in the residual stream, above layers in coordinates.
 pub fn begins_in_coordinates(model: &Model) -> bool {
-    model.choice().first == Kernel::FirstInCoordinates
+    !in_coordinates(model) && !model.choice().layers.is_empty()
 }
 
 /// The model at every instruction level that this machine has and, if it uses coordinates, without them as well.

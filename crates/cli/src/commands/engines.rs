@@ -1,7 +1,9 @@
 //! `induct bench --engines`: which engines and kernels there are, and what computes each setting.
 
+use std::collections::HashSet;
+
 use induct::catalogue::SETTINGS;
-use induct::model::{Choice, Kernel, Part, RULES, Rule};
+use induct::model::{Model, RULES, Rule};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -12,7 +14,7 @@ pub fn run(json: &Json) -> Result<(), Failure> {
     let mut text = table(RULES) + "\n| setting | computed by |\n|---|---|\n";
     let mut settings = Vec::new();
     for setting in SETTINGS.iter() {
-        let uses = uses(setting.recipe(&[])?.model()?.choice());
+        let uses = uses(&setting.recipe(&[])?.model()?);
         text += &format!("| {} | {} |\n", setting.name, uses.join(", "));
         settings.push(json!({ "name": setting.name, "uses": uses }));
     }
@@ -49,28 +51,11 @@ fn table<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> String {
 }
 
 /// The names of the engines and kernels that compute a model, each once.
-fn uses(choice: &Choice) -> Vec<String> {
-    let first = (choice.engine == Kernel::Stream).then_some(choice.first);
-    let kernels = [choice.engine].into_iter().chain(first);
-    let kernels = kernels.chain(choice.layers.iter().flatten().copied());
-    let mut names = Vec::new();
-    for kernel in kernels {
-        let rule = RULES.iter().find(|rule| rule.kernel == kernel);
-        let rule = rule.expect("every kernel has a rule");
-        let name = label(rule);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+fn uses(model: &Model) -> Vec<&'static str> {
+    let mut names: Vec<&str> = model.reasons().iter().map(|rule| rule.name).collect();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
     names
-}
-
-/// What a rule's choice is called where parts are not told apart otherwise.
-fn label(rule: &Rule) -> String {
-    match rule.part {
-        Part::FirstLayer => format!("first layer {}", rule.name),
-        Part::Engine | Part::Attention => rule.name.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -83,14 +68,10 @@ mod tests {
         let mut used = Vec::new();
         for setting in SETTINGS.iter() {
             let model = setting.recipe(&[]).unwrap().model().unwrap();
-            used.extend(uses(model.choice()));
+            used.extend(uses(&model));
         }
-        for rule in RULES
-            .iter()
-            .filter(|rule| rule.kernel != Kernel::FirstPlain)
-        {
-            let name = label(rule);
-            assert!(used.contains(&name), "{name}");
+        for rule in RULES {
+            assert!(used.contains(&rule.name), "{}", rule.name);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Activations by name: what a model computes on a sequence, as arrays.
 
-use super::evaluator::Evaluator;
-use super::minimal;
+use super::reference::minimal;
 use super::transformer::stream;
 use super::{Array, Kind, Model};
 use crate::lanes::LANES;
@@ -135,23 +134,19 @@ impl IntoIterator for Activations {
 impl Model {
     /// Everything that the model computes on a sequence.
     ///
-    /// A transformer is computed in its residual stream, whichever engine trains it: the
-    /// numbers are the same up to rounding.
+    /// A transformer is computed in its residual stream, whichever engine trains it, and the minimal model by its
+    /// formula: the numbers are the same up to rounding.
     ///
     /// # Errors
     ///
     /// If parameters or tokens do not fit the model.
     pub fn run(&self, params: &[f32], tokens: &[u8]) -> Result<Activations, InputError> {
-        let evaluator: Evaluator = self.evaluator(params)?;
-        evaluator.check(tokens)?;
+        self.evaluator(params)?.check(tokens)?;
         let arrays = match &self.kind {
             Kind::Transformer(shape) => {
                 stream::activations(shape, self.level, &self.plan, params, tokens)
             }
-            Kind::Minimal(shape) => {
-                let logits = evaluator.logits(tokens)?;
-                minimal::activations(shape, &self.plan, params, tokens, logits)
-            }
+            Kind::Minimal(shape) => minimal::activations(self, shape, params, tokens),
         };
         Ok(Activations { arrays })
     }

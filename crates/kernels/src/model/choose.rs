@@ -3,10 +3,13 @@
 //! [`RULES`] is the table: what can be chosen, and when each choice applies.
 //! `induct bench --engines` prints it.
 
+use std::sync::Arc;
+
 use super::Kind;
+use super::block::Attention;
 use super::intervention::Plan;
 use super::ops::attention::RelativeTerm;
-use super::transformer::coordinates::{self, Size, growth};
+use super::transformer::coordinates::{self, growth};
 use super::transformer::{Layer, Transformer};
 
 /// Largest number of coordinates per position that a row of attention can keep in registers.
@@ -25,8 +28,6 @@ const MOST_SYMBOLS_BY_QUERY: usize = 4;
 pub enum Part {
     /// What computes the model.
     Engine,
-    /// The first layer's attention, in the residual stream.
-    FirstLayer,
     /// A layer's attention, in coordinates.
     Attention,
 }
@@ -36,7 +37,6 @@ impl Part {
     pub fn name(self) -> &'static str {
         match self {
             Part::Engine => "engine",
-            Part::FirstLayer => "first layer in the residual stream",
             Part::Attention => "attention in coordinates",
         }
     }
@@ -49,12 +49,8 @@ pub enum Kernel {
     Minimal,
     /// A few numbers per position instead of the residual stream.
     Coordinates,
-    /// The stream itself: for every architecture.
+    /// The stream itself: for every architecture. Its first layers may be in coordinates.
     Stream,
-    /// The first layer in coordinates, and perhaps further ones above it.
-    FirstInCoordinates,
-    /// The first layer computed like all others.
-    FirstPlain,
     /// Convolutions instead of an exponential per pair.
     OneHot,
     /// Everything that belongs to a row stays in registers.
@@ -82,7 +78,8 @@ pub struct Rule {
 
 /// What the choice depends on: a model, and one of its layers.
 struct Facts<'a> {
-    kind: &'a Kind,
+    /// None for the minimal model.
+    shape: Option<&'a Transformer>,
     /// Whether it is trained with dropout.
     dropping: bool,
     /// Interventions on it.
@@ -102,7 +99,7 @@ pub const RULES: &[Rule] = &[
         name: "minimal",
         module: "minimal",
         when: "the minimal model",
-        applies: |facts| matches!(facts.kind, Kind::Minimal(_)),
+        applies: |facts| facts.shape.is_none(),
     },
     Rule {
         part: Part::Engine,
@@ -120,7 +117,7 @@ pub const RULES: &[Rule] = &[
         module: "transformer/stream",
         when: "interventions that leave the space of coordinates: all but those on patterns and whole heads, \
                and those that set what one reader sees to zero (without layer norm, or at the output)",
-        applies: |facts| !facts.plan_fits(),
+        applies: |facts| facts.is(|shape| !coordinates::takes(shape, facts.plan)),
     },
     Rule {
         part: Part::Engine,
@@ -130,10 +127,10 @@ pub const RULES: &[Rule] = &[
         when: "attention alone, without absolute or rotary positions, convolutions, biases or a tied output, and heads \
                × coordinates, summed over layers, at most width × layers",
         applies: |facts| {
-            facts.transformer().is_some_and(|shape| {
+            facts.is(|shape| {
                 let is_attention = shape.slots.len() == shape.layers.len();
-                let is_known = is_attention && shape.has_plain_output();
-                is_known && fits_coordinates(shape, shape.layers.len())
+                let is_plain = !shape.tied && shape.unembed_bias.is_none();
+                is_attention && is_plain && fits_coordinates(shape, shape.layers.len())
             })
         },
     },
@@ -142,28 +139,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Stream,
         name: "stream",
         module: "transformer/stream",
-        when: "otherwise",
-        applies: |_| true,
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstInCoordinates,
-        name: "coordinates",
-        module: "transformer/coordinates",
-        when: "no absolute or rotary positions, convolutions, biases, dropout or interventions, and heads × (k − 1) at most the width; together \
-               with as many layers above it as fit (as for the engine), up to the first MLP",
-        applies: |facts| {
-            let is_plain = !facts.dropping && facts.plan.is_empty();
-            let fits = |shape| below_stream(shape) > 0;
-            is_plain && facts.transformer().is_some_and(fits)
-        },
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstPlain,
-        name: "plain",
-        module: "ops/attention/fast",
-        when: "otherwise: as in every other layer",
+        when: "otherwise; without interventions, the first layers are in coordinates, as many as fit in the same way, \
+               up to the first MLP",
         applies: |_| true,
     },
     Rule {
@@ -174,8 +151,12 @@ pub const RULES: &[Rule] = &[
         when: "the first layer, with at most 4 symbols where positions meet the query; while the range of \
                scores is bounded (checked at every step)",
         applies: |facts| {
-            let few = |shape: &Transformer| shape.states <= MOST_SYMBOLS_BY_QUERY;
-            facts.layer == 0 && (facts.meets_key() || facts.transformer().is_some_and(few))
+            let meets_query = |own: &Arc<Attention>| own.scheme.relative == RelativeTerm::Query;
+            let is_cheap = |shape: &Transformer| {
+                let first = shape.layers[0].attention.as_ref();
+                shape.states <= MOST_SYMBOLS_BY_QUERY || !first.is_some_and(meets_query)
+            };
+            facts.layer == 0 && facts.is(is_cheap)
         },
     },
     Rule {
@@ -196,47 +177,42 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-impl<'a> Facts<'a> {
-    fn transformer(&self) -> Option<&'a Transformer> {
-        match self.kind {
-            Kind::Transformer(shape) => Some(shape),
-            Kind::Minimal(_) => None,
-        }
-    }
-
-    /// Whether all interventions can be made in coordinates.
-    fn plan_fits(&self) -> bool {
-        let fits = |shape: &Transformer| coordinates::takes(shape, self.plan);
-        self.transformer().is_none_or(fits)
-    }
-
-    fn meets_key(&self) -> bool {
-        let shape = self.transformer();
-        let attention = shape.and_then(|shape| shape.layers[self.layer].attention.as_ref());
-        attention.is_none_or(|attention| attention.scheme.relative != RelativeTerm::Query)
+impl Facts<'_> {
+    /// Whether it is such a transformer.
+    fn is(&self, such: impl FnOnce(&Transformer) -> bool) -> bool {
+        self.shape.is_some_and(such)
     }
 }
 
-/// What computes a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What computes a model: the rules that decided.
+#[derive(Clone, Debug)]
 pub struct Choice {
-    /// [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Stream`].
-    pub engine: Kernel,
-    /// How the first layer's attention is computed in the residual stream.
-    pub first: Kernel,
-    /// Kernels of every layer that is computed in coordinates.
-    pub layers: Vec<Vec<Kernel>>,
+    /// For the engine.
+    pub engine: &'static Rule,
+    /// For every layer that is computed in coordinates.
+    pub layers: Vec<Vec<&'static Rule>>,
 }
 
 impl Choice {
     /// The residual stream without any special kernel: it computes every transformer.
     #[doc(hidden)]
     pub fn plain() -> Self {
+        let mut engines = RULES.iter().filter(|rule| rule.part == Part::Engine);
         Self {
-            engine: Kernel::Stream,
-            first: Kernel::FirstPlain,
+            engine: engines.next_back().expect("the stream is the last engine"),
             layers: Vec::new(),
         }
+    }
+
+    /// All of its rules, each once.
+    pub fn rules(&self) -> Vec<&'static Rule> {
+        let mut rules = vec![self.engine];
+        for &rule in self.layers.iter().flatten() {
+            if !rules.iter().any(|other| std::ptr::eq(*other, rule)) {
+                rules.push(rule);
+            }
+        }
+        rules
     }
 }
 
@@ -251,92 +227,44 @@ pub enum Purpose {
 
 /// Chooses the engine and kernels for a model.
 pub fn choose(kind: &Kind, purpose: Purpose, plan: &Plan) -> Choice {
-    let Decision {
-        engine,
-        first,
-        layers,
-    } = decide(kind, purpose, plan);
-    let of_layer = |rules: &Vec<&Rule>| rules.iter().map(|rule| rule.kernel).collect();
-    Choice {
-        engine: engine.kernel,
-        first: first.map_or(Kernel::FirstPlain, |rule| rule.kernel),
-        layers: layers.iter().map(of_layer).collect(),
-    }
-}
-
-/// The rules by which the engine and kernels that train a model were chosen, each once.
-pub fn reasons(kind: &Kind, plan: &Plan) -> Vec<&'static Rule> {
-    let decision = decide(kind, Purpose::Training, plan);
-    let all = [decision.engine].into_iter().chain(decision.first);
-    let mut rules: Vec<&'static Rule> = Vec::new();
-    for rule in all.chain(decision.layers.into_iter().flatten()) {
-        if !rules.iter().any(|other| std::ptr::eq(*other, rule)) {
-            rules.push(rule);
-        }
-    }
-    rules
-}
-
-/// The rules that decide about a model.
-struct Decision {
-    engine: &'static Rule,
-    /// Of the residual stream.
-    first: Option<&'static Rule>,
-    /// Of every layer that is computed in coordinates.
-    layers: Vec<Vec<&'static Rule>>,
-}
-
-fn decide(kind: &Kind, purpose: Purpose, plan: &Plan) -> Decision {
-    let has_dropout = matches!(kind, Kind::Transformer(shape) if shape.dropout.any());
+    let shape = match kind {
+        Kind::Transformer(shape) => Some(&**shape),
+        Kind::Minimal(_) => None,
+    };
+    let has_dropout = shape.is_some_and(|shape| shape.dropout.any());
     let dropping = has_dropout && purpose == Purpose::Training;
-    let of_model = Facts {
-        kind,
+    let facts = |layer, coordinates| Facts {
+        shape,
         dropping,
         plan,
-        layer: 0,
-        coordinates: 0,
+        layer,
+        coordinates,
     };
-    let engine = of_part(Part::Engine, &of_model);
-    let is_stream = engine.kernel == Kernel::Stream;
-    let first = is_stream.then(|| of_part(Part::FirstLayer, &of_model));
-    let first_kernel = first.map(|rule| rule.kernel);
-    let sizes = match (kind, engine.kernel, first_kernel) {
-        (Kind::Transformer(shape), Kernel::Coordinates, _) => growth(shape, shape.layers.len()).0,
-        (Kind::Transformer(shape), _, Some(Kernel::FirstInCoordinates)) => {
-            growth(shape, below_stream(shape)).0
-        }
-        _ => Vec::new(),
+    let engine = applying(Part::Engine, &facts(0, 0))[0];
+    let depth = shape.map_or(0, |shape| match engine.kernel {
+        Kernel::Coordinates => shape.layers.len(),
+        Kernel::Stream if !dropping && plan.is_empty() => below_stream(shape),
+        _ => 0,
+    });
+    let sizes = shape.map_or(Vec::new(), |shape| growth(shape, depth).0);
+    // Special rules that apply, and the general one beside them.
+    let of_layer = |(layer, &coordinates): (usize, &usize)| {
+        let mut rules = applying(Part::Attention, &facts(layer, coordinates));
+        let is_general = |rule: &&Rule| matches!(rule.kernel, Kernel::Narrow | Kernel::Wide);
+        let general = rules.iter().position(is_general).expect("wide applies");
+        rules.truncate(general + 1);
+        rules
     };
-    let layer_rules = |(layer, size): (usize, &Size)| {
-        of_attention(&Facts {
-            kind,
-            dropping,
-            plan,
-            layer,
-            coordinates: size.read,
-        })
-    };
-    Decision {
+    Choice {
         engine,
-        first,
-        layers: sizes.iter().enumerate().map(layer_rules).collect(),
+        layers: sizes.iter().enumerate().map(of_layer).collect(),
     }
 }
 
-/// The first rule for a part that applies.
-fn of_part(part: Part, facts: &Facts) -> &'static Rule {
-    let mut rules = RULES.iter().filter(|rule| rule.part == part);
-    let rule = rules.find(|rule| (rule.applies)(facts));
-    rule.expect("the last rule of every part always applies")
-}
-
-/// The rules for a layer's attention: special ones that apply, and the general one beside them.
-fn of_attention(facts: &Facts) -> Vec<&'static Rule> {
-    let rules = RULES.iter().filter(|rule| rule.part == Part::Attention);
-    let applying: Vec<&'static Rule> = rules.filter(|rule| (rule.applies)(facts)).collect();
-    let is_general = |rule: &&Rule| matches!(rule.kernel, Kernel::Narrow | Kernel::Wide);
-    let general = applying.iter().position(is_general).expect("wide applies");
-    applying[..=general].to_vec()
+/// The rules for a part that apply; the last of every part always does.
+fn applying(part: Part, facts: &Facts) -> Vec<&'static Rule> {
+    let rules = RULES.iter().filter(|rule| rule.part == part);
+    rules.filter(|rule| (rule.applies)(facts)).collect()
 }
 
 /// How many layers are computed in coordinates, where the stream begins above them: as many as fit, up to the
@@ -373,6 +301,6 @@ fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
     }
     let sizes = growth(shape, layers).0;
     let pair_work = sizes.iter().enumerate();
-    let pair_work = pair_work.map(|(l, size)| shape.heads(l) * size.read);
+    let pair_work = pair_work.map(|(l, read)| shape.heads(l) * read);
     pair_work.fold(0, usize::saturating_add) <= shape.width * layers
 }

@@ -1,5 +1,7 @@
 //! Small matrices that describe what a transformer's first two layers look for, whatever the sequence.
 
+use std::ops::Range;
+
 use super::block::{Attention, Norm};
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
@@ -51,13 +53,7 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
 /// None for one layer, and none with layer norm, biases or an MLP in between, where no fixed matrix describes it.
 pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let shape = match model.kind() {
-        Kind::Minimal(shape) => {
-            let data: Vec<f64> = params[shape.w_k.clone()]
-                .iter()
-                .map(|&w| w.into())
-                .collect();
-            return Some(vec![Matrix::from_slice(shape.states, shape.states, &data)]);
-        }
+        Kind::Minimal(shape) => return Some(vec![matrix(params, &shape.w_k, shape.states)]),
         Kind::Transformer(shape) => shape,
     };
     let [below, above, ..] = shape.layers.as_slice() else {
@@ -124,18 +120,20 @@ pub fn direct_scores(model: &Model, params: &[f32]) -> Option<Matrix> {
     Some(view.to_logits(&view.weight(&shape.embed, shape.width)))
 }
 
+/// The parameters at a place, as rows of `cols`.
+fn matrix(params: &[f32], place: &Range<usize>, cols: usize) -> Matrix {
+    let data: Vec<f64> = params[place.clone()].iter().map(|&w| w.into()).collect();
+    Matrix::from_slice(data.len() / cols, cols, &data)
+}
+
 struct View<'a> {
     shape: &'a Transformer,
     params: &'a [f32],
 }
 
 impl View<'_> {
-    fn weight(&self, place: &std::ops::Range<usize>, cols: usize) -> Matrix {
-        let data: Vec<f64> = self.params[place.clone()]
-            .iter()
-            .map(|&w| w.into())
-            .collect();
-        Matrix::from_slice(data.len() / cols, cols, &data)
+    fn weight(&self, place: &Range<usize>, cols: usize) -> Matrix {
+        matrix(self.params, place, cols)
     }
 
     fn normed(&self, norm: &Option<Norm>, x: &Matrix) -> Matrix {

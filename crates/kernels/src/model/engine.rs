@@ -8,10 +8,13 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::dropout::DropoutKeys;
 use super::ops::attention::AttnProbe;
 use crate::lanes::{LANES, Lane, Level, cross_lane};
 use crate::scratch::{Allocator, ScratchPool};
+use crate::tokens::TokenBlock;
 
 /// How a model is computed: over blocks of lanes, in single precision.
 pub trait Engine: Debug + Send + Sync + 'static {
@@ -151,17 +154,13 @@ pub trait Compute: Debug + Send + Sync {
     fn scratch_bytes(&self) -> f64;
     /// The same of prepared parameters.
     fn prepared_bytes(&self) -> f64;
-    /// See [`Engine::means_len`].
-    fn means_len(&self) -> usize;
-
     // What follows needs parameters.
 
     /// Switches to other parameters.
     fn set(&mut self, params: &[f32]);
-    /// See [`Engine::add_written`].
-    fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]);
-    /// See [`Engine::set_means`].
-    fn set_means(&mut self, means: &[f32]);
+    /// Takes the means over a batch that interventions put in place of activations; of contexts of `length`
+    /// symbols, on the current thread pool. Nothing is done where there are none.
+    fn see_batch(&mut self, batch: &[TokenBlock], length: usize);
     /// Computes the logits of the positions from `first` on, and passes them to `see`.
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded));
     /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane. Only for
@@ -194,11 +193,11 @@ struct Buffers<S> {
 
 impl<E: Engine> Handle<E> {
     /// An engine without parameters, and without buffers yet.
-    pub fn new(engine: E) -> Self {
-        Self {
+    pub fn shared(engine: E) -> Arc<dyn Compute> {
+        Arc::new(Self {
             shared: Arc::new((engine, ScratchPool::default())),
             prepared: None,
-        }
+        })
     }
 
     fn engine(&self) -> &E {
@@ -240,6 +239,9 @@ impl<E: Engine> Handle<E> {
     }
 }
 
+/// Blocks of a batch whose sums are in memory at the same time.
+const BLOCKS_AT_ONCE: usize = 32;
+
 /// Why there are parameters.
 const PREPARED: &str = "only evaluators compute, and they have parameters";
 
@@ -271,25 +273,38 @@ impl<E: Engine> Compute for Handle<E> {
         Allocator::count(|buffers| self.engine().prepared(buffers))
     }
 
-    fn means_len(&self) -> usize {
-        self.engine().means_len()
-    }
-
     fn set(&mut self, params: &[f32]) {
         let prepared = self.prepared.as_mut().expect(PREPARED);
         self.shared.0.prepare(params, prepared);
     }
 
-    fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]) {
-        self.with_buffers(|buffers| {
-            let scratch = &mut buffers.scratch;
-            (self.engine()).add_written(self.prepared(), inputs, used, scratch, sums);
-        });
-    }
-
-    fn set_means(&mut self, means: &[f32]) {
+    fn see_batch(&mut self, batch: &[TokenBlock], length: usize) {
+        let count = self.engine().means_len();
+        if count == 0 {
+            return;
+        }
+        let sums_of = |block: &TokenBlock| {
+            let (inputs, used, mut sums) =
+                (&block.rows()[..length], block.used(), vec![0.0; count]);
+            self.with_buffers(|buffers| {
+                let (prepared, scratch) = (self.prepared(), &mut buffers.scratch);
+                (self.engine()).add_written(prepared, inputs, used, scratch, &mut sums);
+            });
+            sums
+        };
+        let sequences: usize = batch.iter().map(TokenBlock::used).sum();
+        let mut total = vec![0.0; count];
+        for some in batch.chunks(BLOCKS_AT_ONCE) {
+            let of_blocks: Vec<Vec<f64>> = some.par_iter().map(sums_of).collect();
+            // In the order of blocks, so that it is the same for any number of threads.
+            for sums in of_blocks {
+                total.iter_mut().zip(sums).for_each(|(t, sum)| *t += sum);
+            }
+        }
+        let mean = |sum: f64| (sum / sequences as f64) as f32;
+        let means: Vec<f32> = total.into_iter().map(mean).collect();
         let prepared = self.prepared.as_mut().expect(PREPARED);
-        self.shared.0.set_means(means, prepared);
+        self.shared.0.set_means(&means, prepared);
     }
 
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded)) {

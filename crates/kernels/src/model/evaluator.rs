@@ -1,15 +1,10 @@
 //! A model at given parameters, ready to predict.
 
-use rayon::prelude::*;
-
 use super::activations::InputError;
 use super::engine::{Compute, Forwarded, InTraining, LossRows};
 use super::{Array, Model};
 use crate::lanes::{LANES, Lane};
 use crate::tokens::TokenBlock;
-
-/// Blocks of a batch whose sums are in memory at the same time.
-const BLOCKS_AT_ONCE: usize = 32;
 
 /// A model at given parameters.
 ///
@@ -180,28 +175,7 @@ impl Evaluator {
     /// symbols, on the current thread pool. Nothing is done where there are none.
     #[doc(hidden)]
     pub fn see_batch(&mut self, batch: &[TokenBlock], length: usize) {
-        let count = self.inner.means_len();
-        if count == 0 {
-            return;
-        }
-        let sums_of = |block: &TokenBlock| {
-            let mut sums = vec![0.0; count];
-            let inputs = &block.rows()[..length];
-            self.inner.add_written(inputs, block.used(), &mut sums);
-            sums
-        };
-        let sequences: usize = batch.iter().map(TokenBlock::used).sum();
-        let mut total = vec![0.0; count];
-        for some in batch.chunks(BLOCKS_AT_ONCE) {
-            let of_blocks: Vec<Vec<f64>> = some.par_iter().map(sums_of).collect();
-            // In the order of blocks, so that it is the same for any number of threads.
-            for sums in of_blocks {
-                total.iter_mut().zip(sums).for_each(|(t, sum)| *t += sum);
-            }
-        }
-        let mean = |sum: f64| (sum / sequences as f64) as f32;
-        let means: Vec<f32> = total.into_iter().map(mean).collect();
-        self.inner.set_means(&means);
+        self.inner.see_batch(batch, length);
     }
 
     /// Computes the logits of the positions from `first` on, and passes them to `see`.

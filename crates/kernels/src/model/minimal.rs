@@ -7,7 +7,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Array;
 use super::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use super::intervention::{Instead, Intervention, Pattern, Plan, Site, Target};
 use super::layout::Layout;
@@ -65,28 +64,19 @@ impl Minimal {
     /// Checks interventions. The only place for them is M, the first layer's pattern.
     pub(super) fn plan(&self, all: &[Intervention]) -> Result<Plan, Invalid> {
         let mut plan = Plan::default();
-        for intervention in all {
-            Self::sites(&intervention.site.to_string())?;
-            require(
-                plan.patterns.is_empty(),
-                "at",
-                intervention.site,
-                "one intervention at a time in one place",
-            )?;
-            let pattern = match intervention.instead {
-                Instead::Itself => Some(Pattern::Itself),
-                Instead::Target(target) => Some(Pattern::Target(target)),
-                _ => None,
+        for (index, Intervention { site, instead }) in all.iter().enumerate() {
+            Self::sites(&site.to_string())?;
+            let allowed = "one intervention at a time in one place";
+            require(index == 0, "at", site, allowed)?;
+            let pattern = match instead {
+                Instead::Itself => Pattern::Itself,
+                Instead::Target(target) if !target.reads_symbols() => Pattern::Target(*target),
+                _ => {
+                    let allowed = "what M of the minimal model can be: uniform, previous-token or lag:N, or itself \
+                                   without a gradient";
+                    return Err(Invalid::new("with", instead.name(), allowed));
+                }
             };
-            let pattern = pattern.filter(|pattern| match pattern {
-                Pattern::Target(target) => !target.reads_symbols(),
-                _ => true,
-            });
-            let pattern = pattern.ok_or_else(|| {
-                let allowed = "what M of the minimal model can be: uniform, previous-token or lag:N, or itself \
-                               without a gradient";
-                Invalid::new("with", intervention.instead.name(), allowed)
-            })?;
             plan.patterns.push((0, 0, pattern));
         }
         plan.all = all.to_vec();
@@ -109,69 +99,15 @@ impl Minimal {
     }
 
     /// Sets v to what an intervention puts in its place, if one does.
-    fn clamp<T: Copy>(&self, plan: &Plan, [zero, one]: [T; 2], params: &mut [T]) {
+    fn clamp(&self, plan: &Plan, params: &mut [f32]) {
         if let Some(Pattern::Target(target)) = plan.pattern(0, 0) {
             let v = &mut params[self.v.clone()];
-            v.fill(zero);
+            v.fill(0.0);
             if let Target::Lag(lag) = target
                 && let Some(v) = v.get_mut(lag)
             {
-                *v = one;
+                *v = 1.0;
             }
-        }
-    }
-
-    /// Writes the logits of every position into `logits` ([rows, k]).
-    fn forward(
-        &self,
-        level: Level,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Scratch,
-        logits: &mut [Lane],
-    ) {
-        let (rows, v) = (inputs.len(), &params[self.v.clone()]);
-        set_symbols(level, inputs, 1, &mut work.others);
-        match self.form {
-            MinimalForm::Linear => {
-                for r in 0..self.states - 1 {
-                    work.kernel.column_mut(r).copy_from_slice(v);
-                }
-                convolve(level, &work.kernel, &work.others, rows, &mut work.sums);
-            }
-            MinimalForm::Softmax => sums_by_softmax(level, self, v, rows, work),
-        }
-        match self.states {
-            2 => count::<2>(level, self, params, rows, work, logits),
-            3 => count::<3>(level, self, params, rows, work, logits),
-            _ => count::<ANY>(level, self, params, rows, work, logits),
-        }
-    }
-
-    /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
-    fn backward(
-        &self,
-        level: Level,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Scratch,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        let (rows, v) = (inputs.len(), &params[self.v.clone()]);
-        match self.states {
-            2 => count_backward::<2>(level, self, params, rows, work, d_logits, grads),
-            3 => count_backward::<3>(level, self, params, rows, work, d_logits, grads),
-            _ => count_backward::<ANY>(level, self, params, rows, work, d_logits, grads),
-        }
-        let d_v = &mut grads[self.v.clone()];
-        match self.form {
-            MinimalForm::Linear => {
-                work.d_others.end_after(rows, Lane::ZERO);
-                correlate(level, &work.d_others, &work.others, rows, &mut work.sums);
-                convolution_backward(level, self, rows, work, d_v);
-            }
-            MinimalForm::Softmax => softmax_backward(level, self, v, rows, work, d_v),
         }
     }
 
@@ -220,7 +156,7 @@ impl Engine for MinimalEngine {
 
     fn prepare(&self, params: &[f32], prepared: &mut Vec<f32>) {
         prepared.copy_from_slice(params);
-        self.shape.clamp(&self.plan, [0.0, 1.0], prepared);
+        self.shape.clamp(&self.plan, prepared);
     }
 
     fn scratch(&self, buffers: &mut Allocator) -> Scratch {
@@ -242,26 +178,55 @@ impl Engine for MinimalEngine {
         params: &Vec<f32>,
         inputs: &[[u8; LANES]],
         _first: usize,
-        scratch: &mut Scratch,
+        work: &mut Scratch,
         logits: &mut [Lane],
     ) {
-        self.shape
-            .forward(self.level, params, inputs, scratch, logits);
+        let (shape, level, rows) = (&*self.shape, self.level, inputs.len());
+        set_symbols(level, inputs, 1, &mut work.others);
+        let v = &params[shape.v.clone()];
+        match shape.form {
+            MinimalForm::Linear => {
+                for r in 0..shape.states - 1 {
+                    work.kernel.column_mut(r).copy_from_slice(v);
+                }
+                convolve(level, &work.kernel, &work.others, rows, &mut work.sums);
+            }
+            MinimalForm::Softmax => sums_by_softmax(level, shape, v, rows, work),
+        }
+        match shape.states {
+            2 => count::<2>(level, shape, params, rows, work, logits),
+            3 => count::<3>(level, shape, params, rows, work, logits),
+            _ => count::<ANY>(level, shape, params, rows, work, logits),
+        }
     }
 
     fn gradient(
         &self,
         params: &Vec<f32>,
         (inputs, _): InTraining,
-        scratch: &mut Scratch,
+        work: &mut Scratch,
         (logits, d_logits): LogitBuffers,
         loss: LossRows,
         grads: BlockGradient,
     ) {
-        let (shape, level) = (&self.shape, self.level);
-        shape.forward(level, params, inputs, scratch, logits);
-        loss(0..inputs.len(), logits, d_logits);
-        shape.backward(level, params, inputs, scratch, d_logits, grads.by_lane);
+        let (shape, level, rows) = (&*self.shape, self.level, inputs.len());
+        self.forward(params, inputs, 0, work, logits);
+        loss(0..rows, logits, d_logits);
+        let grads = grads.by_lane;
+        match shape.states {
+            2 => count_backward::<2>(level, shape, params, rows, work, d_logits, grads),
+            3 => count_backward::<3>(level, shape, params, rows, work, d_logits, grads),
+            _ => count_backward::<ANY>(level, shape, params, rows, work, d_logits, grads),
+        }
+        let (v, d_v) = (&params[shape.v.clone()], &mut grads[shape.v.clone()]);
+        match shape.form {
+            MinimalForm::Linear => {
+                work.d_others.end_after(rows, Lane::ZERO);
+                correlate(level, &work.d_others, &work.others, rows, &mut work.sums);
+                convolution_backward(level, shape, rows, work, d_v);
+            }
+            MinimalForm::Softmax => softmax_backward(level, shape, v, rows, work, d_v),
+        }
     }
 
     fn gradient_len(&self) -> usize {
@@ -282,52 +247,6 @@ impl Engine for MinimalEngine {
         let (t, k) = (self.shape.length, self.shape.states);
         2 * (k - 1) * (t * (t + 1) / 2) + 7 * k * k * t
     }
-}
-
-/// What the minimal model computes on a sequence, by name, given its logits.
-pub(super) fn activations(
-    shape: &Minimal,
-    plan: &Plan,
-    params: &[f32],
-    tokens: &[u8],
-    logits: Array,
-) -> Vec<(String, Array)> {
-    let (t, k) = (tokens.len(), shape.states);
-    let (shape, mut params) = (shape.with_pattern(plan), params.to_vec());
-    shape.clamp(plan, [0.0, 1.0], &mut params);
-    let (w_k, v) = (&params[shape.w_k.clone()], &params[shape.v.clone()]);
-    let mut embed = vec![0.0; t * k];
-    let mut m = vec![0.0; t * t];
-    let mut before = vec![0.0; t * k];
-    for (i, &symbol) in tokens.iter().enumerate() {
-        embed[i * k + usize::from(symbol)] = 1.0;
-        let row = &mut m[i * t..][..=i];
-        match shape.form {
-            MinimalForm::Linear => row.copy_from_slice(&v[..=i]),
-            MinimalForm::Softmax => softmax(&v[..=i], row),
-        }
-        // By key instead of by lag.
-        row.reverse();
-        for (&weight, &key) in row.iter().zip(tokens) {
-            before[i * k + usize::from(key)] += weight;
-        }
-    }
-    let mut scores = vec![0.0; t * t];
-    for (i, &symbol) in tokens.iter().enumerate() {
-        let asked = &w_k[usize::from(symbol) * k..][..k];
-        for j in 0..=i {
-            let pairs = asked.iter().zip(&before[j * k..][..k]);
-            scores[i * t + j] = pairs.map(|(a, b)| a * b).sum();
-        }
-    }
-    let named = [
-        ("embed", Array::new(&[t, k], embed)),
-        ("layers.0.attn_pattern", Array::new(&[1, t, t], m)),
-        ("layers.0.head_out", Array::new(&[1, t, k], before)),
-        ("layers.1.attn_scores", Array::new(&[1, t, t], scores)),
-        ("logits", logits),
-    ];
-    named.map(|(name, array)| (name.to_owned(), array)).into()
 }
 
 /// Marks a k that the compiler does not know.

@@ -46,9 +46,9 @@ use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
 use self::engine::{Compute, Handle};
-use self::intervention::Plan;
+use self::intervention::{Origin, Plan};
 use self::minimal::MinimalEngine;
-use self::transformer::coordinates::InCoordinates;
+use self::transformer::coordinates::Coordinates;
 use self::transformer::stream::Stream;
 use crate::lanes::{LANES, Level};
 use crate::tokens::MAX_STATES;
@@ -84,19 +84,12 @@ pub struct Model {
 
 /// The chosen engine, without any buffers yet.
 fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Compute> {
-    match (kind, choice.engine) {
-        (Kind::Minimal(shape), _) => {
-            let engine = MinimalEngine::new(shape.clone(), level, plan);
-            Arc::new(Handle::new(engine))
+    match kind {
+        Kind::Minimal(shape) => Handle::shared(MinimalEngine::new(shape.clone(), level, plan)),
+        Kind::Transformer(shape) if choice.engine.kernel == Kernel::Coordinates => {
+            Handle::shared(Coordinates::new(shape.clone(), choice, level, plan))
         }
-        (Kind::Transformer(shape), Kernel::Coordinates) => {
-            let engine = InCoordinates::new(shape.clone(), choice, level, plan);
-            Arc::new(Handle::new(engine))
-        }
-        (Kind::Transformer(shape), _) => {
-            let engine = Stream::new(shape.clone(), choice, level, plan);
-            Arc::new(Handle::new(engine))
-        }
+        Kind::Transformer(shape) => Handle::shared(Stream::new(shape.clone(), choice, level, plan)),
     }
 }
 
@@ -139,15 +132,9 @@ impl Model {
                 Kind::Minimal(Arc::new(Minimal::new(spec, states, length)))
             }
         };
-        let plan = Arc::default();
+        let (plan, level) = (Arc::default(), Level::detect());
         let choice = choose(&kind, Purpose::Training, &plan);
-        Ok(Self::built(
-            spec.clone(),
-            kind,
-            choice,
-            Level::detect(),
-            plan,
-        ))
+        Ok(Self::built(spec.clone(), kind, choice, level, plan))
     }
 
     /// The same model under interventions, in place of those that it may have.
@@ -161,10 +148,8 @@ impl Model {
             Kind::Transformer(shape) => Plan::new(shape, interventions)?,
             Kind::Minimal(shape) => shape.plan(interventions)?,
         };
-        let plan = Arc::new(plan);
-        let (spec, kind) = (self.spec.clone(), self.kind.clone());
-        let choice = choose(&kind, Purpose::Training, &plan);
-        Ok(Self::built(spec, kind, choice, self.level, plan))
+        let choice = choose(&self.kind, Purpose::Training, &plan);
+        Ok(self.rebuilt(choice, self.level, Arc::new(plan)))
     }
 
     /// The sites of interventions that a name stands for, and what kind of place it is.
@@ -241,14 +226,14 @@ impl Model {
         }
     }
 
+    fn rebuilt(&self, choice: Choice, level: Level, plan: Arc<Plan>) -> Self {
+        Self::built(self.spec.clone(), self.kind.clone(), choice, level, plan)
+    }
+
     /// The same model once per instruction level that this machine has, best first.
     #[doc(hidden)]
     pub fn at_all_levels(&self) -> Vec<Self> {
-        let at = |level| {
-            let (spec, kind, choice) = (&self.spec, &self.kind, &self.choice);
-            let plan = self.plan.clone();
-            Self::built(spec.clone(), kind.clone(), choice.clone(), level, plan)
-        };
+        let at = |level| self.rebuilt(self.choice.clone(), level, self.plan.clone());
         Level::all().into_iter().map(at).collect()
     }
 
@@ -256,8 +241,7 @@ impl Model {
     /// slower, and has the same results up to rounding.
     #[doc(hidden)]
     pub fn in_residual_stream(&self) -> Self {
-        let (spec, kind) = (self.spec.clone(), self.kind.clone());
-        Self::built(spec, kind, Choice::plain(), self.level, self.plan.clone())
+        self.rebuilt(Choice::plain(), self.level, self.plan.clone())
     }
 
     /// Number of layers; the minimal model has two.
@@ -283,7 +267,7 @@ impl Model {
 
     /// The rules by which they were chosen, each once.
     pub fn reasons(&self) -> Vec<&'static Rule> {
-        choose::reasons(&self.kind, &self.plan)
+        self.choice.rules()
     }
 
     /// Its kind, with its shape.
@@ -335,7 +319,8 @@ impl Model {
     /// Whether interventions need the other sequences of a batch: for means over it, or for what replaces an
     /// activation. A sequence alone cannot be computed then.
     pub fn needs_batch(&self) -> bool {
-        self.plan.has_means() || self.plan.needs_others()
+        let origins = [Origin::Mean, Origin::OtherSequence];
+        origins.iter().any(|&origin| self.plan.takes_from(origin))
     }
 
     /// Checks that a number of sequences can be computed together: if interventions need other sequences, every

@@ -159,7 +159,7 @@ impl TransformerSpec {
     pub fn block_list(&self) -> Result<Cow<'_, [BlockSpec]>, Invalid> {
         if self.is_short() {
             let mut blocks = Vec::new();
-            for heads in self.heads.resolve(self.layers, self.width)? {
+            for heads in self.heads.resolve(self.layers)? {
                 blocks.push(BlockSpec::Attention(AttentionSpec {
                     heads,
                     ..AttentionSpec::default()
@@ -216,8 +216,8 @@ const MAX_LAYERS: usize = 64;
 const MAX_BLOCKS: usize = 128;
 
 impl Heads {
-    /// One number per layer, each dividing `width`.
-    pub(super) fn resolve(&self, layers: usize, width: usize) -> Result<Vec<usize>, Invalid> {
+    /// One number per layer.
+    fn resolve(&self, layers: usize) -> Result<Vec<usize>, Invalid> {
         // Checked first, because the list below has one entry per layer.
         require(
             (1..=MAX_LAYERS).contains(&layers),
@@ -235,14 +235,6 @@ impl Heads {
             format!("{heads:?}"),
             &format!("one number, or one for each of the {layers} layers"),
         )?;
-        for &count in &heads {
-            require(
-                count >= 1 && width.is_multiple_of(count),
-                "heads",
-                count,
-                &format!("a number of heads that divides the width, {width}"),
-            )?;
-        }
         Ok(heads)
     }
 }

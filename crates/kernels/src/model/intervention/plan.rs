@@ -94,7 +94,7 @@ impl Plan {
         let from = match &intervention.instead {
             Instead::Mean => Some(Origin::Mean),
             Instead::Resampled => Some(Origin::OtherSequence),
-            Instead::Of(weights) => Some(Origin::OtherWeights(self.other(weights))),
+            Instead::Of(weights) => Some(Origin::OtherWeights(place(&mut self.others, weights))),
             _ => None,
         };
         match intervention.site {
@@ -110,7 +110,7 @@ impl Plan {
             }
             Site::Written { by, to } => {
                 let value = match (&intervention.instead, from) {
-                    (_, Some(from)) => Value::Data(self.slot(Written { by, from })),
+                    (_, Some(from)) => Value::Data(place(&mut self.written, &Written { by, from })),
                     (Instead::Zero, _) => Value::Zero,
                     _ => Value::Itself,
                 };
@@ -120,16 +120,6 @@ impl Plan {
                 }
             }
         }
-    }
-
-    fn other(&mut self, weights: &Arc<[f32]>) -> usize {
-        position_or_push(&mut self.others, weights, |a, b| {
-            Arc::ptr_eq(a, b) || a == b
-        })
-    }
-
-    fn slot(&mut self, written: Written) -> usize {
-        position_or_push(&mut self.written, &written, |a, b| a == b)
     }
 
     /// Whether there are none.
@@ -198,25 +188,15 @@ impl Plan {
         let is_data = |(.., pattern): &(usize, usize, Pattern)| matches!(pattern, Pattern::Data(_));
         !self.written.is_empty() || self.patterns.iter().any(is_data)
     }
-
-    /// Whether a replacement is a mean over the batch.
-    pub fn has_means(&self) -> bool {
-        self.takes_from(Origin::Mean)
-    }
-
-    /// Whether a replacement comes from another sequence.
-    pub fn needs_others(&self) -> bool {
-        self.takes_from(Origin::OtherSequence)
-    }
 }
 
-fn position_or_push<T: Clone>(all: &mut Vec<T>, item: &T, same: impl Fn(&T, &T) -> bool) -> usize {
-    all.iter()
-        .position(|other| same(other, item))
-        .unwrap_or_else(|| {
-            all.push(item.clone());
-            all.len() - 1
-        })
+/// The place of an item, which is appended if it is new.
+fn place<T: Clone + PartialEq>(all: &mut Vec<T>, item: &T) -> usize {
+    let found = all.iter().position(|other| other == item);
+    found.unwrap_or_else(|| {
+        all.push(item.clone());
+        all.len() - 1
+    })
 }
 
 /// Checks one intervention against the transformer, and against the ones before it.

@@ -63,16 +63,6 @@ impl<T: Copy> Planes<T> {
         &mut self.padded_mut(column)[PAD..][..rows]
     }
 
-    /// The first K columns.
-    pub fn columns_mut<const K: usize>(&mut self) -> [&mut [T]; K] {
-        let rows = self.rows;
-        let mut planes = self.data.chunks_exact_mut(rows + 2 * PAD);
-        std::array::from_fn(|_| {
-            let plane = planes.next().expect("there are K columns");
-            &mut plane[PAD..][..rows]
-        })
-    }
-
     /// Writes zeros after the first `rows` rows.
     pub fn end_after(&mut self, rows: usize, zero: T) {
         for column in 0..self.columns() {

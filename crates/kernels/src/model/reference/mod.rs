@@ -6,7 +6,7 @@
 
 mod compare;
 pub mod formulas;
-mod minimal;
+pub(super) mod minimal;
 mod run;
 pub mod tape;
 mod transformer;
@@ -92,7 +92,7 @@ impl<'t> Reference<'t> {
         let mut run = Run::new(tape, model, params, sequence, held);
         let logits = match model.kind() {
             Kind::Transformer(shape) => transformer::logits(&mut run, shape),
-            Kind::Minimal(shape) => minimal::logits(&mut run, shape),
+            Kind::Minimal(shape) => minimal::values(&mut run, shape)[4].1,
         };
         Self { run, logits }
     }

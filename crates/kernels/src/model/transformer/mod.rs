@@ -232,11 +232,6 @@ impl Transformer {
         self.layers.len()
     }
 
-    /// The output without a bias and with a matrix of its own: what fast paths know.
-    pub(in crate::model) fn has_plain_output(&self) -> bool {
-        !self.tied && self.unembed_bias.is_none()
-    }
-
     /// The length of the parameters as engines prepare them: with the unembedding, if it is tied.
     pub(in crate::model) fn prepared_len(&self) -> usize {
         self.layout.len().max(self.unembed.end)
@@ -290,4 +285,11 @@ impl Transformer {
         let attention = self.layers[l].attention.as_ref();
         attention.expect("only asked for layers that begin with attention")
     }
+}
+
+/// Rows in groups of at most `size`.
+fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(size)
+        .map(move |first| first..(first + size).min(end))
 }

@@ -4,7 +4,6 @@ use super::dense::{View, ViewMut, add_product_with_transposed};
 use super::{Coordinates, Tables};
 use crate::lanes::Level;
 use crate::model::ops::layer_norm::EPSILON;
-use crate::model::transformer::Norm;
 use crate::scratch::Allocator;
 
 /// What attention or the output reads after a norm.
@@ -17,13 +16,6 @@ pub struct NormedBasis {
     centred: Vec<f32>,
     /// 1/σ of every symbol; of the first layer's norm only.
     inverse: Vec<f32>,
-}
-
-/// Gain and bias of a norm, `[d]` each.
-#[derive(Clone, Copy)]
-struct GainAndBias<'a> {
-    gain: &'a [f32],
-    bias: &'a [f32],
 }
 
 impl NormedBasis {
@@ -40,8 +32,8 @@ impl NormedBasis {
 
     /// For one-hot coordinates: the rows of `a` ([k, d]) are the first symbol, and what the others have more.
     /// The same of their norms is what attention reads.
-    fn fill_of_symbols(&mut self, a: &[f32], norm: GainAndBias) {
-        let d = norm.gain.len();
+    fn fill_of_symbols(&mut self, a: &[f32], gain: &[f32], bias: &[f32]) {
+        let d = gain.len();
         for (c, unit) in self.centred.chunks_exact_mut(d).enumerate() {
             unit.copy_from_slice(&a[..d]);
             if c > 0 {
@@ -57,8 +49,8 @@ impl NormedBasis {
             let first = &self.centred[..d];
             for x in 0..d {
                 row[x] = match c {
-                    0 => unit[x] * norm.gain[x] + norm.bias[x],
-                    _ => (unit[x] - first[x]) * norm.gain[x],
+                    0 => unit[x] * gain[x] + bias[x],
+                    _ => (unit[x] - first[x]) * gain[x],
                 };
             }
         }
@@ -100,16 +92,23 @@ impl NormedBasis {
     }
 
     /// For the coordinates of positions: centres the rows of `a` ([1 + m, d]), and sets the norm's table.
-    fn fill_of_positions(&mut self, level: Level, a: &[f32], norm: GainAndBias, form: &mut [f32]) {
-        let d = norm.gain.len();
+    fn fill_of_positions(
+        &mut self,
+        level: Level,
+        a: &[f32],
+        gain: &[f32],
+        bias: &[f32],
+        form: &mut [f32],
+    ) {
+        let d = gain.len();
         self.centred.copy_from_slice(a);
         self.centred.chunks_exact_mut(d).for_each(centre);
         let (first, rest) = self.basis.split_at_mut(d);
-        first.copy_from_slice(norm.bias);
+        first.copy_from_slice(bias);
         let rows = rest.chunks_exact_mut(d).zip(self.centred.chunks_exact(d));
         for (row, centred) in rows {
             for x in 0..d {
-                row[x] = centred[x] * norm.gain[x];
+                row[x] = centred[x] * gain[x];
             }
         }
         let (rows, mut at) = (a.len() / d, 0);
@@ -164,45 +163,30 @@ impl NormedBasis {
     }
 }
 
-/// Norms: `at` is the number of a layer, or of layers for the norm before the output.
 impl Coordinates {
     /// Buffers for the bases after norms.
-    pub(super) fn normed_bases(
-        &self,
-        width: usize,
-        buffers: &mut Allocator,
-    ) -> Vec<Option<NormedBasis>> {
-        let mut new = |rows, read| NormedBasis::new(rows, read, width, buffers);
-        let first = (self.first_norm).then(|| new(self.states, self.states - 1));
-        let later = self.layers[1..].iter().map(|plan| &plan.norm);
-        let later = later.chain([&self.last_norm]).map(Option::as_ref);
-        let later = later.map(|norm| norm.map(|norm| new(1 + norm.stream, 1 + norm.stream)));
-        let mut bases = vec![first];
-        bases.extend(later);
-        bases
+    pub(super) fn new_normed(&self, buffers: &mut Allocator) -> Vec<Option<NormedBasis>> {
+        let normed = self.stages.iter().map(|stage| {
+            // The first layer's are of symbols: as many as rows of the basis.
+            let (rows, has_norm) = (1 + stage.stream, stage.norm.is_some());
+            has_norm.then(|| NormedBasis::new(rows, stage.m, self.shape.width, buffers))
+        });
+        normed.collect()
     }
 
-    /// Computes a basis after its norm, if there is one.
-    pub(super) fn fill_norm(
-        &self,
-        params: &[f32],
-        at: usize,
-        norm: &Option<Norm>,
-        tables: &mut Tables,
-    ) {
-        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+    /// Computes the basis that stage `at` reads after its norm, if it has one.
+    pub(super) fn fill_norm(&self, params: &[f32], at: usize, tables: &mut Tables) {
+        let (Some(norm), Some(normed)) = (&self.stages[at].norm, &mut tables.normed[at]) else {
             return;
         };
-        let of = GainAndBias {
-            gain: &params[norm.gain.clone()],
-            bias: &params[norm.bias.clone()],
-        };
-        match self.norm(at) {
-            Some(plan) => {
-                let form = &mut tables.data[plan.form.clone()];
-                normed.fill_of_positions(self.level, &tables.bases[at], of, form);
+        let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
+        let a = &tables.bases[at];
+        match &self.stages[at].form {
+            Some(form) => {
+                let form = &mut tables.data[form.clone()];
+                normed.fill_of_positions(self.level, a, gain, bias, form);
             }
-            None => normed.fill_of_symbols(&tables.bases[at], of),
+            None => normed.fill_of_symbols(a, gain, bias),
         }
     }
 
@@ -211,21 +195,19 @@ impl Coordinates {
         &self,
         params: &[f32],
         at: usize,
-        norm: &Option<Norm>,
         tables: &mut Tables,
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+        let (Some(norm), Some(normed)) = (&self.stages[at].norm, &mut tables.normed[at]) else {
             return;
         };
         let gain = &params[norm.gain.clone()];
         let d_a = &mut tables.d_bases[at];
         let d_norm = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
-        match self.norm(at) {
-            Some(plan) => {
-                let d_form = &d_tables[plan.form.clone()];
-                normed.pull_back_of_positions(gain, d_form, d_a, d_norm);
+        match &self.stages[at].form {
+            Some(form) => {
+                normed.pull_back_of_positions(gain, &d_tables[form.clone()], d_a, d_norm);
             }
             None => normed.pull_back_of_symbols(gain, d_a, d_norm),
         }
@@ -237,6 +219,13 @@ pub(super) fn add(sum: &mut [f32], part: &[f32]) {
     sum.iter_mut()
         .zip(part)
         .for_each(|(sum, part)| *sum += part);
+}
+
+/// rest −= part
+pub(super) fn subtract(rest: &mut [f32], part: &[f32]) {
+    rest.iter_mut()
+        .zip(part)
+        .for_each(|(rest, part)| *rest -= part);
 }
 
 /// Subtracts the mean.

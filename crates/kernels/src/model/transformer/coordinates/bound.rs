@@ -4,24 +4,25 @@ use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
 use super::dense::{View, ViewMut, add_product_with_transposed};
-use super::{Coordinates, LayerPlan, Meets};
+use super::{Coordinates, Stage};
 use crate::model::block::Attention;
+use crate::model::ops::attention::RelativeTerm;
 
 impl Coordinates {
     /// A bound on the size of a head's scores, given its tables. Coordinates are shares: within each block of
     /// k−1 they are non-negative and sum to at most one, so a block contributes at most its largest factor.
-    pub fn bound(&self, plan: &LayerPlan, qk: &[f32], positions: &[f32]) -> f32 {
-        let block = self.states - 1;
+    pub(super) fn bound(&self, stage: &Stage, qk: &[f32], positions: &[f32]) -> f32 {
+        let block = self.shape.states - 1;
         let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
-        let (base, qk) = qk.split_at(plan.m);
+        let blocks = |row: &[f32]| row[..stage.m].chunks_exact(block).map(largest).sum::<f32>();
+        let (base, qk) = qk.split_at(stage.m);
         // A block of the query adds at most what its most demanding symbol does.
-        let demanding = qk.chunks_exact(plan.m * block).map(|rows| {
-            let of_rows = rows.chunks_exact(plan.m).map(blocks);
+        let demanding = qk.chunks_exact(stage.m * block).map(|rows| {
+            let of_rows = rows.chunks_exact(stage.m).map(blocks);
             of_rows.fold(0.0, f32::max)
         });
         let asked = blocks(base) + demanding.sum::<f32>();
-        let positions = positions.chunks_exact(1 + plan.m);
+        let positions = positions.chunks_exact(1 + stage.m);
         let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
         asked + placed.fold(0.0, f32::max)
     }
@@ -60,13 +61,15 @@ impl Coordinates {
         let mut bound = along(View::new(q_bias, size), 1, &k)[0];
         bound += length(&along(View::new(&q, size), d, &k));
         if let Some(v) = &layer.v {
-            let (bias, rest) = match self.meets {
-                Meets::Key => (k_bias, &k),
-                Meets::Query => (q_bias, &q),
+            let (bias, rest) = match self.relative {
+                RelativeTerm::Query => (q_bias, &q),
+                _ => (k_bias, &k),
             };
             let positions = View::new(&params[v.clone()], d).from(0, column);
-            let through_bias = along(positions, self.length, bias);
-            let sums = through_bias.iter().zip(along(positions, self.length, rest));
+            let through_bias = along(positions, self.shape.length, bias);
+            let sums = through_bias
+                .iter()
+                .zip(along(positions, self.shape.length, rest));
             bound += sums.map(|(a, b)| a + b).fold(0.0, f32::max);
         }
         bound * LOG2_E / (size as f32).sqrt()

@@ -5,11 +5,12 @@
 //! coordinates so far. A head that nobody sees has no rows in the basis, and gets no gradient. A reader that
 //! does not see a source has a basis of its own, without the source's rows and its share of the constant.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::basis::add;
+use super::basis::{add, subtract};
 use super::scratch::HeadScratch;
-use super::{Coordinates, LayerPlan, Tables};
+use super::{Coordinates, Stage};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::intervention::{Pattern, Plan, Port, Value};
 use crate::model::ops::attention::clamped::{self, Table};
@@ -122,141 +123,88 @@ impl Change {
     }
 }
 
-/// What single readers do not see.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Edges(Vec<(Port, Port)>);
-
-impl Edges {
-    /// Those of a plan.
-    pub fn of(plan: &Plan) -> Self {
-        let edges = plan.at_reader.iter();
-        let edges = edges.map(|(reader, source, _)| (*reader, *source));
-        Self(edges.collect())
-    }
-
-    /// The sources that a reader does not see.
-    fn of_reader(&self, reader: Port) -> impl Iterator<Item = Port> {
-        let own = self.0.iter().filter(move |(other, _)| *other == reader);
-        own.map(|(_, source)| *source)
-    }
-
-    /// Whether a reader sees everything.
-    pub fn none(&self, reader: Port) -> bool {
-        self.of_reader(reader).next().is_none()
-    }
+/// A source that some reader does not see.
+#[derive(Clone, Debug)]
+pub struct Share {
+    source: Port,
+    /// What it adds to the constant of the stream, `[d]`.
+    pub(super) constant: Vec<f32>,
+    /// The part of the gradient of that which is withheld from it, `[d]`.
+    pub(super) withheld: Vec<f32>,
 }
 
-/// The constants that sources add to the stream, and the gradients that are withheld from them.
-#[derive(Clone, Debug, Default)]
-pub struct Shares(Vec<(Port, Vec<f32>, Vec<f32>)>);
-
-impl Shares {
-    /// Keeps the constant of a source.
-    pub fn set(&mut self, source: Port, constant: &[f32]) {
-        if let Some((_, own, _)) = self.get(source) {
-            own.copy_from_slice(constant);
-        } else {
-            let nothing = vec![0.0; constant.len()];
-            self.0.push((source, constant.to_vec(), nothing));
-        }
-    }
-
-    /// Clears the gradients that are withheld.
-    pub fn begin(&mut self) {
-        self.0.iter_mut().for_each(|(.., cut)| cut.fill(0.0));
-    }
-
-    fn get(&mut self, source: Port) -> Option<&mut (Port, Vec<f32>, Vec<f32>)> {
-        self.0.iter_mut().find(|(other, ..)| *other == source)
-    }
-
-    /// Subtracts what readers that do not see a source send back to its constant.
-    pub fn withhold(&mut self, source: Port, d_constant: &mut [f32]) {
-        if let Some((_, _, cut)) = self.get(source) {
-            let both = d_constant.iter_mut().zip(cut);
-            both.for_each(|(d, cut)| *d -= *cut);
-        }
-    }
+/// That of a source, if some reader does not see it.
+pub(super) fn share(shares: &mut [Share], source: Port) -> Option<&mut Share> {
+    shares.iter_mut().find(|share| share.source == source)
 }
 
 impl Coordinates {
     /// What a bound on scores of layer `l` is to be multiplied with. Weights that sum to zero make shares twice as
     /// large at most, of queries and keys alike, in every layer below that has any.
     pub(super) fn signed(&self, l: usize) -> f32 {
-        let signed = |plan: &LayerPlan| {
-            let mut heads = plan.heads.iter();
+        let signed = |stage: &&Stage| {
+            let mut heads = stage.heads.iter();
             heads.any(|head| head.change.leaves_uniform_out())
         };
-        let layers = self.layers[..l].iter().filter(|plan| signed(plan));
-        layers.fold(1.0, |factor, _| 4.0 * factor)
+        let below = self.stages[..l].iter().filter(signed);
+        below.fold(1.0, |factor, _| 4.0 * factor)
     }
 
-    /// Whether some reader does not see a source, so that its constant is kept.
-    pub(super) fn is_watched(&self, source: Port) -> bool {
-        self.edges.0.iter().any(|(_, other)| *other == source)
+    /// Buffers for the sources that some reader does not see.
+    pub(super) fn new_shares(&self, buffers: &mut Allocator) -> Vec<Share> {
+        let watched = self.plan.watched().into_iter().map(|source| Share {
+            source,
+            constant: buffers.filled(0.0, [self.shape.width]),
+            withheld: buffers.filled(0.0, [self.shape.width]),
+        });
+        watched.collect()
     }
 
     /// The rows of a source in the basis.
     fn rows_of(&self, source: Port) -> Range<usize> {
         let (Some(layer), Some(head)) = (source.layer, source.index) else {
-            return 1..self.states;
+            return 1..self.shape.states;
         };
-        let plan = &self.layers[layer];
-        let first = 1 + plan.stream + plan.m * head;
-        first..first + plan.m
+        let stage = &self.stages[layer];
+        let first = 1 + stage.stream + stage.m * head;
+        first..first + stage.m
     }
 
     /// Takes what a reader does not see out of its basis ([1 + m, d]).
-    pub(super) fn hide(&self, reader: Port, shares: &mut Shares, d: usize, basis: &mut [f32]) {
-        for source in self.edges.of_reader(reader) {
+    pub(super) fn hide(&self, reader: Port, shares: &mut [Share], basis: &mut [f32]) {
+        let d = self.shape.width;
+        for (source, _) in self.plan.of_reader(reader) {
             let rows = self.rows_of(source);
             basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some((_, constant, _)) = shares.get(source) {
-                let first = basis[..d].iter_mut();
-                first.zip(constant).for_each(|(x, share)| *x -= *share);
+            if let Some(share) = share(shares, source) {
+                subtract(&mut basis[..d], &share.constant);
             }
         }
     }
 
     /// Its backward: what belongs to hidden sources is withheld from them.
-    pub(super) fn hide_backward(
-        &self,
-        reader: Port,
-        shares: &mut Shares,
-        d: usize,
-        d_basis: &mut [f32],
-    ) {
-        for source in self.edges.of_reader(reader) {
+    pub(super) fn hide_backward(&self, reader: Port, shares: &mut [Share], d_basis: &mut [f32]) {
+        let d = self.shape.width;
+        for (source, _) in self.plan.of_reader(reader) {
             let rows = self.rows_of(source);
             d_basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some((_, _, cut)) = shares.get(source) {
-                add(cut, &d_basis[..d]);
+            if let Some(share) = share(shares, source) {
+                add(&mut share.withheld, &d_basis[..d]);
             }
         }
     }
 
-    /// The basis that a reader of layer `l` multiplies: a copy without what it does not see, or the common one.
+    /// The basis that a reader multiplies: a copy without what it does not see, or the common one.
     pub(super) fn seen_by<'x>(
         &self,
         reader: Port,
-        tables: &mut Shares,
-        d: usize,
+        shares: &mut [Share],
         common: &'x [f32],
-    ) -> std::borrow::Cow<'x, [f32]> {
-        if self.edges.none(reader) {
-            return common.into();
+    ) -> Cow<'x, [f32]> {
+        let mut own = Cow::Borrowed(common);
+        if self.plan.changes(reader) {
+            self.hide(reader, shares, own.to_mut());
         }
-        let mut own = common.to_vec();
-        self.hide(reader, tables, d, &mut own);
-        own.into()
-    }
-}
-
-impl Tables {
-    /// Keeps the constant of the embedding, E₀, if some reader does not see it.
-    pub(super) fn keep_embed(&mut self, plan: &Coordinates, d: usize) {
-        if plan.is_watched(Port::EMBED) {
-            self.shares.set(Port::EMBED, &self.bases[0][..d]);
-        }
+        own
     }
 }

@@ -3,27 +3,39 @@
 
 use crate::lanes::{LANES, Lane, leveled};
 
-/// A matrix to read.
+/// A matrix to read: rows that are `stride` apart, whose entries are `step` apart.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub data: &'a [f32],
-    pub stride: usize,
+    stride: usize,
+    step: usize,
 }
 
 impl<'a> View<'a> {
     /// All of `data`, rows of `stride`.
     pub fn new(data: &'a [f32], stride: usize) -> Self {
-        Self { data, stride }
+        let step = 1;
+        Self { data, stride, step }
     }
 
     /// From row `row` and column `column` on.
     pub fn from(self, row: usize, column: usize) -> Self {
         Self {
-            data: &self.data[row * self.stride + column..],
-            stride: self.stride,
+            data: &self.data[row * self.stride + column * self.step..],
+            ..self
         }
     }
 
+    /// The same matrix turned over.
+    pub fn transposed(self) -> Self {
+        Self {
+            data: self.data,
+            stride: self.step,
+            step: self.stride,
+        }
+    }
+
+    /// A row of a matrix that is not turned over.
     fn row(&self, row: usize, width: usize) -> &'a [f32] {
         &self.data[row * self.stride..][..width]
     }
@@ -31,8 +43,8 @@ impl<'a> View<'a> {
 
 /// A matrix to add to.
 pub struct ViewMut<'a> {
-    pub data: &'a mut [f32],
-    pub stride: usize,
+    data: &'a mut [f32],
+    stride: usize,
 }
 
 impl<'a> ViewMut<'a> {
@@ -49,7 +61,7 @@ impl<'a> ViewMut<'a> {
     }
 }
 
-/// out[n, m] += factor · a[n, inner] b[inner, m]
+/// out[n, m] += factor · a[n, inner] b[inner, m], where a may be turned over.
 pub fn add_product(
     mut out: ViewMut,
     a: View,
@@ -58,9 +70,9 @@ pub fn add_product(
     factor: f32,
 ) {
     for i in 0..n {
-        let (out_row, a_row) = (out.row(i, m), a.row(i, inner));
-        for (x, &a_ix) in a_row.iter().enumerate() {
-            let scaled = factor * a_ix;
+        let out_row = out.row(i, m);
+        for x in 0..inner {
+            let scaled = factor * a.data[i * a.stride + x * a.step];
             for (o, &b_xj) in out_row.iter_mut().zip(b.row(x, m)) {
                 *o += scaled * b_xj;
             }
@@ -135,25 +147,6 @@ fn add_rows<const R: usize>(
         let out = &mut out.row(i + r, j + LANES)[j..];
         for (o, sum) in out.iter_mut().zip(sums[r].0) {
             *o += factor * sum;
-        }
-    }
-}
-
-/// out[n, m] += factor · a[inner, n]ᵀ b[inner, m]
-pub fn add_transposed_product(
-    mut out: ViewMut,
-    a: View,
-    b: View,
-    (n, inner, m): (usize, usize, usize),
-    factor: f32,
-) {
-    for x in 0..inner {
-        let (a_row, b_row) = (a.row(x, n), b.row(x, m));
-        for (i, &a_xi) in a_row.iter().enumerate() {
-            let scaled = factor * a_xi;
-            for (o, &b_xj) in out.row(i, m).iter_mut().zip(b_row) {
-                *o += scaled * b_xj;
-            }
         }
     }
 }

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use super::narrow::{self, KernelKey};
+use super::narrow;
 use super::scratch::{HeadRows, HeadScratch};
-use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
+use super::{Coordinates, Stage, Tables};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
-use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 
-impl LayerPlan {
+impl Stage {
     /// Rows that go forward and backward together.
     pub(super) fn group_size(&self) -> usize {
         match self.uses(Kernel::Narrow) {
@@ -24,24 +23,19 @@ impl Coordinates {
     /// Averages and weights of one group of rows.
     pub(super) fn forward_group(
         &self,
-        key: KernelKey,
         tables: &Tables,
-        places: &HeadPlan,
+        (l, h): (usize, usize),
         y: &[Lane],
         head: &mut HeadScratch,
         rows: Range<usize>,
     ) {
-        let positions = &tables.data[places.positions.clone()];
-        let HeadScratch { w, c, group, .. } = head;
-        match group {
+        let inputs = self.inputs(tables, (l, h), y, &head.w);
+        let (level, c) = (self.level, &mut head.c);
+        match &mut head.group {
             HeadRows::Narrow(group) => {
-                let inputs = narrow::Inputs { y, w, positions };
-                narrow::forward(key, &inputs, rows, group, c);
+                narrow::forward(level, tables.bounded[l][h], &inputs, rows, group, c);
             }
-            HeadRows::Wide(group) => {
-                let inputs = self.wide((key.m, key.data), y, w, positions);
-                fast::forward(self.level, &inputs, rows, group, c);
-            }
+            HeadRows::Wide(group) => fast::forward(level, &inputs, rows, group, c),
         }
     }
 
@@ -52,90 +46,58 @@ impl Coordinates {
     )]
     pub(super) fn backward_group(
         &self,
-        key: KernelKey,
         tables: &Tables,
-        places: &HeadPlan,
+        (l, h): (usize, usize),
         y: &[Lane],
         head: &mut HeadScratch,
         rows: Range<usize>,
         dy: &mut [Lane],
         d_positions: &mut [Lane],
     ) {
-        let positions = &tables.data[places.positions.clone()];
-        let HeadScratch {
-            w,
-            c,
-            dw,
-            dc,
-            group,
-            ..
-        } = head;
-        match group {
+        let inputs = self.inputs(tables, (l, h), y, &head.w);
+        let (level, averages) = (self.level, (&head.c[..], &head.dc[..]));
+        let mut own = fast::Gradients {
+            queries: &mut head.dw,
+            keys: dy,
+            values: None,
+            positions: d_positions,
+        };
+        match &mut head.group {
             HeadRows::Narrow(group) => {
-                let inputs = narrow::Inputs { y, w, positions };
-                let mut own = narrow::Gradients {
-                    y: dy,
-                    w: dw,
-                    positions: d_positions,
-                };
-                narrow::backward(key, &inputs, rows, group, (c, dc), &mut own);
+                narrow::backward(level, &inputs, rows, group, averages, &mut own);
             }
             HeadRows::Wide(group) => {
-                let inputs = self.wide((key.m, key.data), y, w, positions);
-                let mut own = fast::Gradients {
-                    queries: dw,
-                    keys: dy,
-                    values: None,
-                    positions: d_positions,
-                };
-                fast::backward(self.level, &inputs, rows, group, (c, dc), &mut own);
+                fast::backward(level, &inputs, rows, group, averages, &mut own);
             }
         }
     }
 
-    /// A head as attention of any size: its m coordinates, of which the first `data` are data, are both keys
-    /// and values.
-    pub(super) fn wide<'a>(
+    /// What a head reads: its m coordinates are both keys and values.
+    pub(super) fn inputs<'a>(
         &self,
-        (m, data): (usize, usize),
+        tables: &'a Tables,
+        (l, h): (usize, usize),
         y: &'a [Lane],
         w: &'a [Lane],
-        positions: &'a [f32],
     ) -> fast::Inputs<'a> {
+        let (stage, m) = (&self.stages[l], self.stages[l].m);
+        let columns = |stride, offset| Columns {
+            stride,
+            offset,
+            size: m,
+        };
         fast::Inputs {
             queries: w,
             keys: y,
             values: y,
             asking: Asking::Key,
-            data,
-            columns: Columns {
-                stride: m,
-                offset: 0,
-                size: m,
-            },
-            relative: match self.meets {
-                Meets::Key => RelativeTerm::Key,
-                Meets::Query => RelativeTerm::Query,
-            },
-            positions,
-            lag_columns: Columns {
-                stride: 1 + m,
-                offset: 1,
-                size: m,
-            },
+            data: self.data(l),
+            columns: columns(m, 0),
+            relative: self.relative,
+            positions: &tables.data[stage.heads[h].positions.clone()],
+            lag_columns: columns(1 + m, 1),
             bias: true,
             masked: None,
-        }
-    }
-
-    /// How head `h` of layer `l` computes its scores.
-    pub(super) fn key(&self, tables: &Tables, l: usize, h: usize) -> KernelKey {
-        KernelKey {
-            level: self.level,
-            m: self.layers[l].m,
-            data: self.data_read(l),
-            bounded: tables.bounded[l][h],
-            key: self.meets == Meets::Key,
         }
     }
 }

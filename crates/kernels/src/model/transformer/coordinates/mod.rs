@@ -29,8 +29,8 @@
 //! have y and A: c_i = Σ_j p_ij z_j. In the first layer σ depends on the symbol alone. There the norm is a
 //! matter of the tables, which have n(E) in place of E, and the coordinates stay one-hot ([`basis`]).
 //!
-//! A step computes the tables once ([`Coordinates::prepare`]), runs all blocks on them ([`block`]), and
-//! carries the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
+//! A step computes the tables once ([`tables`]), runs all blocks on them ([`block`]), and carries the tables'
+//! gradients back to the parameters once.
 
 mod basis;
 mod block;
@@ -41,109 +41,80 @@ mod engine;
 mod head;
 mod narrow;
 mod norm;
-mod observe;
 mod one_hot;
-mod output;
 mod rows;
 mod scratch;
 mod tables;
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use self::changed::{Change, Edges};
-use self::norm::NormPlan;
-use super::Transformer;
+use self::changed::Change;
+use super::{Norm, Transformer};
 use crate::lanes::Level;
 use crate::model::choose::{Choice, Kernel};
 use crate::model::intervention::Plan;
-use crate::model::ops::attention::EXPONENTIAL;
 use crate::model::ops::attention::RelativeTerm;
 
 pub use changed::takes;
-pub use engine::InCoordinates;
 pub use scratch::Scratch;
 pub use tables::Tables;
 
-/// How a transformer works in coordinates: its sizes and where its tables are.
-#[derive(Clone, Debug)]
+/// How a transformer, or its first layers, work in coordinates: their sizes and where their tables are.
+#[derive(Debug)]
 pub struct Coordinates {
-    states: usize,
-    length: usize,
-    meets: Meets,
+    shape: Arc<Transformer>,
     level: Level,
-    layers: Vec<LayerPlan>,
-    /// Whether the first layer has a norm.
-    first_norm: bool,
-    /// Coordinates of the stream after the last layer.
-    last: usize,
-    /// The norm before the output.
-    last_norm: Option<NormPlan>,
-    /// Coordinates that the output reads: `last`, or one more after a norm.
-    read_last: usize,
-    /// Size of the output: k logits, or the d numbers of the stream, where it continues from there.
-    outputs: usize,
-    /// [1 + read_last, outputs]
+    /// What positions meet; the key if there are none, whose tables are zero.
+    relative: RelativeTerm,
+    /// The layers, and the output or the stream that goes on after them, which has no heads.
+    stages: Vec<Stage>,
+    /// Whether all layers are in coordinates, and so is the output: k logits, or else the d numbers of the stream.
+    ends: bool,
+    /// [1 + m of the last stage, outputs]
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
-    /// What single readers do not see, by interventions.
-    edges: Edges,
+    plan: Arc<Plan>,
 }
 
-/// Whether positions meet the key or the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meets {
-    Key,
-    Query,
-}
-
-/// One layer in coordinates.
-#[derive(Clone, Debug)]
-pub struct LayerPlan {
-    /// Coordinates per position that attention reads, m.
-    m: usize,
-    /// Coordinates of the stream below it: the same, unless there is a norm in between.
+/// One layer in coordinates, or what is after the last one.
+#[derive(Debug)]
+struct Stage {
+    /// Coordinates per position of the stream below it.
     stream: usize,
-    norm: Option<NormPlan>,
+    /// Those that it reads, m: one more after a norm, except in the first layer.
+    m: usize,
+    /// The norm of what it reads.
+    norm: Option<Norm>,
+    /// Where the table of that is, if it is one of positions: see [`norm`].
+    form: Option<Range<usize>>,
     kernels: Vec<Kernel>,
     heads: Vec<HeadPlan>,
 }
 
-impl LayerPlan {
+impl Stage {
     fn uses(&self, kernel: Kernel) -> bool {
         self.kernels.contains(&kernel)
     }
 }
 
-/// Coordinates per position of a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Of the stream below it.
-    pub stream: usize,
-    /// Of what its attention reads: one more after a norm, except in the first layer.
-    pub read: usize,
-}
-
-/// The coordinates of each of the first `layers` layers, and of the stream after them. They stop growing at a
-/// number that is too large for any use.
-pub fn growth(shape: &Transformer, layers: usize) -> (Vec<Size>, usize) {
+/// Coordinates per position that each of the first `layers` layers reads, and those of the stream after them. They
+/// stop growing at a number that is too large for any use.
+pub fn growth(shape: &Transformer, layers: usize) -> (Vec<usize>, usize) {
     const TOO_MANY: usize = 1 << 16;
     let mut stream = shape.states - 1;
     let sizes = shape.layers[..layers].iter().enumerate().map(|(l, layer)| {
-        let size = Size {
-            stream,
-            read: stream + usize::from(l > 0 && layer.norm.is_some()),
-        };
-        stream = (stream + shape.heads(l) * size.read).min(TOO_MANY);
-        size
+        let read = stream + usize::from(l > 0 && layer.norm.is_some());
+        stream = (stream + shape.heads(l) * read).min(TOO_MANY);
+        read
     });
-    let sizes = sizes.collect();
-    (sizes, stream)
+    (sizes.collect(), stream)
 }
 
 /// Where a head's tables are.
-#[derive(Clone, Debug)]
-pub struct HeadPlan {
+#[derive(Debug)]
+struct HeadPlan {
     /// [1 + m, m]
     qk: Range<usize>,
     /// [t, 1 + m]
@@ -156,119 +127,79 @@ pub struct HeadPlan {
 
 impl Coordinates {
     /// The plan for the layers of `shape` that are in coordinates, under interventions that [`changed`] can make.
-    pub fn new(shape: &Transformer, choice: &Choice, level: Level, plan: &Plan) -> Self {
+    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
         let mut size = 0;
         let mut take = |length: usize| {
             size += length;
             size - length..size
         };
-        let mut layers = Vec::new();
-        let (growth, last) = growth(shape, choice.layers.len());
-        for ((l, layer), (kernels, Size { stream, read: m })) in shape
-            .layers
-            .iter()
-            .enumerate()
-            .zip(choice.layers.iter().zip(growth))
-        {
-            let norm = layer.norm.as_ref().filter(|_| l > 0);
-            let norm = norm.map(|_| NormPlan::new(stream, &mut take));
-            let heads = (0..shape.heads(l)).map(|h| HeadPlan {
+        let ends = choice.engine.kernel == Kernel::Coordinates;
+        let (depth, mut stream) = (choice.layers.len(), shape.states - 1);
+        let stages = (0..=depth).map(|l| {
+            let norm = match shape.layers[..depth].get(l) {
+                Some(layer) => layer.norm.clone(),
+                None => shape.final_norm.clone().filter(|_| ends),
+            };
+            let form = norm.as_ref().filter(|_| l > 0);
+            let form = form.map(|_| take((1 + stream) * (2 + stream) / 2));
+            let m = stream + usize::from(form.is_some());
+            let heads = if l < depth { shape.heads(l) } else { 0 };
+            let heads = (0..heads).map(|h| HeadPlan {
                 change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
                 constant: take(1 + m),
             });
-            layers.push(LayerPlan {
-                m,
+            let rules = choice.layers.get(l).into_iter().flatten();
+            let stage = Stage {
                 stream,
+                m,
                 norm,
-                kernels: kernels.clone(),
+                form,
+                kernels: rules.map(|rule| rule.kernel).collect(),
                 heads: heads.collect(),
-            });
-        }
-        let ends = choice.engine == Kernel::Coordinates;
-        let last_norm = shape.final_norm.as_ref().filter(|_| ends);
-        let last_norm = last_norm.map(|_| NormPlan::new(last, &mut take));
-        let read_last = last + usize::from(last_norm.is_some());
+            };
+            stream += m * stage.heads.len();
+            stage
+        });
+        let stages: Vec<Stage> = stages.collect();
         let outputs = if ends { shape.states } else { shape.width };
-        let output = take((1 + read_last) * outputs);
+        let output = take((1 + stages[depth].m) * outputs);
         Self {
-            states: shape.states,
-            length: shape.length,
-            meets: match shape.attention(0).scheme.relative {
-                RelativeTerm::Query => Meets::Query,
-                RelativeTerm::Key | RelativeTerm::Absent => Meets::Key,
-            },
             level,
-            layers,
-            first_norm: shape.layers[0].norm.is_some(),
-            last,
-            last_norm,
-            read_last,
-            outputs,
+            relative: match shape.attention(0).scheme.relative {
+                RelativeTerm::Query => RelativeTerm::Query,
+                RelativeTerm::Key | RelativeTerm::Absent => RelativeTerm::Key,
+            },
+            stages,
+            ends,
             output,
             size,
-            edges: Edges::of(plan),
+            plan: plan.clone(),
+            shape,
         }
     }
 
     /// How many layers are in coordinates.
     pub fn depth(&self) -> usize {
-        self.layers.len()
+        self.stages.len() - 1
     }
 
-    /// Multiplications for the gradient of one sequence. This is an upper bound: it includes gradients of
-    /// data and a second pass over the last layer's scores, which are never computed.
-    pub fn multiplications(&self) -> usize {
-        let (t, k) = (self.length, self.states);
-        let (pairs, top) = (t * (t + 1) / 2, self.layers.len() - 1);
-        let mut count = 0;
-        for (l, plan) in self.layers.iter().enumerate() {
-            let (m, heads) = (plan.m, plan.heads.len());
-            // A score and an average forward; a slope, and shares for row, key (two) and lag backward.
-            let forward = 2 * m + EXPONENTIAL;
-            let again = if l == 0 || l == top { 0 } else { forward };
-            let attention = match l {
-                0 => 2 * k,
-                _ => forward + again + 5 * m + 1,
-            };
-            let last = plan.stream + m * heads;
-            count += heads * (attention * pairs + 3 * m * m * t) + 3 * last * k * t;
-        }
-        let norms = self.layers.iter().filter_map(|plan| plan.norm.as_ref());
-        // A quadratic form forward; its gradient by coordinate and by coefficient backward.
-        let squares = norms.chain(&self.last_norm).map(|norm| 3 * norm.size());
-        count + squares.sum::<usize>() * t
-    }
-
-    /// How many leading coordinates of the stream are data, and need no gradient: the symbols.
-    fn data(&self) -> usize {
-        self.states - 1
-    }
-
-    /// Coordinates of the stream below layer `at`, or after the last.
-    fn stream(&self, at: usize) -> usize {
-        self.layers.get(at).map_or(self.last, |plan| plan.stream)
-    }
-
-    /// The norm of positions before layer `at`, or before the output.
-    fn norm(&self, at: usize) -> Option<&NormPlan> {
-        match self.layers.get(at) {
-            Some(plan) => plan.norm.as_ref(),
-            None => self.last_norm.as_ref(),
+    /// Numbers per position of the output.
+    fn outputs(&self) -> usize {
+        if self.ends {
+            self.shape.states
+        } else {
+            self.shape.width
         }
     }
 
-    /// The same of the coordinates that attention of layer `l` reads: after a norm, all depend on σ.
-    fn data_read(&self, l: usize) -> usize {
-        match self.layers[l].norm {
+    /// How many leading coordinates that stage `at` reads are data, and need no gradient: the symbols. After a norm,
+    /// all depend on σ.
+    fn data(&self, at: usize) -> usize {
+        match self.stages[at].form {
             Some(_) => 0,
-            None => self.data(),
+            None => self.shape.states - 1,
         }
-    }
-
-    /// Number of entries of all tables: the length of a gradient by table.
-    pub fn size(&self) -> usize {
-        self.size
     }
 }

@@ -1,7 +1,7 @@
 //! Attention over at most eight coordinates ([`NARROW`](crate::model::choose::NARROW)): one head and one
 //! block of lanes, a few rows at a time.
 //!
-//! Let y_j be the M coordinates of position j, w_i what the query asks of them, and T the positional table
+//! Let y_j be the M coordinates of position j (the keys), w_i what the query asks of them, and T the positional table
 //! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), the last two in units of ln 2:
 //!
 //! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
@@ -9,92 +9,43 @@
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
 //! Everything that belongs to a row stays in registers. `bounded` promises that no score is beyond ±60: then
-//! the largest score need not be known, and a row takes one pass. `key` says that positions meet the key. The
+//! the largest score need not be known, and a row takes one pass. `KEY` says that positions meet the key. The
 //! compiler knows both, and M: a branch in the innermost loop would cost more than it saves.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
+use crate::model::ops::attention::RelativeTerm;
+use crate::model::ops::attention::fast::{Gradients, Inputs};
 use crate::scratch::Allocator;
 
-/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`].
-macro_rules! with_key {
-    ($key:expr, $function:ident $arguments:tt) => {
-        match $key.m {
-            1 => with_key!(@1 $key, $function $arguments),
-            2 => with_key!(@2 $key, $function $arguments),
-            3 => with_key!(@3 $key, $function $arguments),
-            4 => with_key!(@4 $key, $function $arguments),
-            5 => with_key!(@5 $key, $function $arguments),
-            6 => with_key!(@6 $key, $function $arguments),
-            7 => with_key!(@7 $key, $function $arguments),
-            8 => with_key!(@8 $key, $function $arguments),
+/// Calls `$function::<KEY, M, N>` for some [`Inputs`], with an N that is one of those listed.
+macro_rules! with_constants {
+    ($inputs:expr, $n:expr, $ns:tt, $function:ident $arguments:tt) => {
+        with_constants!(@m [1 2 3 4 5 6 7 8] $inputs, $n, $ns, $function $arguments)
+    };
+    (@m [$($m:literal)*] $inputs:expr, $n:expr, $ns:tt, $function:ident $arguments:tt) => {
+        match $inputs.columns.size {
+            $($m => with_constants!(@n $m $ns $inputs, $n, $function $arguments),)*
             m => unreachable!("{m} coordinates are too many for this kernel"),
         }
     };
-    (@$m:literal $key:expr, $function:ident($($argument:expr),*)) => {
-        match ($key.bounded, $key.key) {
-            (true, true) => $function::<true, true, $m>($key.level, $($argument),*),
-            (true, false) => $function::<true, false, $m>($key.level, $($argument),*),
-            (false, true) => $function::<false, true, $m>($key.level, $($argument),*),
-            (false, false) => $function::<false, false, $m>($key.level, $($argument),*),
+    (@n $m:literal [$($of:literal)*] $inputs:expr, $n:expr, $function:ident $arguments:tt) => {
+        match ($n, $inputs.relative == RelativeTerm::Key) {
+            $(
+                ($of, true) => $function::<true, $m, $of>$arguments,
+                ($of, false) => $function::<false, $m, $of>$arguments,
+            )*
+            (n, _) => unreachable!("{n} is not in the list"),
         }
     };
 }
 
-/// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]. DATA is the number of coordinates that are
-/// data, which need no gradient, or a smaller number. Where one head stands on the symbols, half of them
-/// are data; without a norm at least one is, after a norm none.
-macro_rules! with_backward_key {
-    ($key:expr, $function:ident $arguments:tt) => {
-        match ($key.m, $key.data) {
-            (3, 0) => with_backward_key!(@3 0 $key, $function $arguments),
-            (4, 0) => with_backward_key!(@4 0 $key, $function $arguments),
-            (5, 0) => with_backward_key!(@5 0 $key, $function $arguments),
-            (6, 0) => with_backward_key!(@6 0 $key, $function $arguments),
-            (7, 0) => with_backward_key!(@7 0 $key, $function $arguments),
-            (8, 0) => with_backward_key!(@8 0 $key, $function $arguments),
-            (1, _) => with_backward_key!(@1 1 $key, $function $arguments),
-            (2, _) => with_backward_key!(@2 1 $key, $function $arguments),
-            (3, _) => with_backward_key!(@3 1 $key, $function $arguments),
-            (4, 1) => with_backward_key!(@4 1 $key, $function $arguments),
-            (4, _) => with_backward_key!(@4 2 $key, $function $arguments),
-            (5, _) => with_backward_key!(@5 1 $key, $function $arguments),
-            (6, 1 | 2) => with_backward_key!(@6 1 $key, $function $arguments),
-            (6, _) => with_backward_key!(@6 3 $key, $function $arguments),
-            (7, _) => with_backward_key!(@7 1 $key, $function $arguments),
-            (8, 1..=3) => with_backward_key!(@8 1 $key, $function $arguments),
-            (8, _) => with_backward_key!(@8 4 $key, $function $arguments),
-            (m, _) => unreachable!("{m} coordinates are too many for this kernel"),
-        }
-    };
-    (@$m:literal $data:literal $key:expr, $function:ident($($argument:expr),*)) => {
-        match $key.key {
-            true => $function::<true, $m, $data>($key.level, $($argument),*),
-            false => $function::<false, $m, $data>($key.level, $($argument),*),
-        }
-    };
-}
-
-/// How a head's scores are to be computed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelKey {
-    pub level: Level,
-    /// Number of coordinates, and how many leading ones are data.
-    pub m: usize,
-    pub data: usize,
-    pub bounded: bool,
-    pub key: bool,
-}
-
-/// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
-#[derive(Clone, Copy)]
-pub(super) struct Inputs<'a> {
-    pub y: &'a [Lane],
-    pub w: &'a [Lane],
-    pub positions: &'a [f32],
-}
+/// How many coordinates that are data the backward leaves out, as the compiler knows it.
+const NONE: usize = 0;
+const ONE: usize = 1;
+const HALF: usize = 2;
 
 /// Largest number of rows in a group.
 pub(super) const GROUP: usize = 8;
@@ -118,23 +69,16 @@ impl NarrowRows {
     }
 }
 
-/// Gradients of what a head reads: coordinates, what queries ask, and positions by lane. What queries ask is
-/// overwritten, the others are added to. Gradients of coordinates that are data are meaningless.
-pub(super) struct Gradients<'a> {
-    pub y: &'a mut [Lane],
-    pub w: &'a mut [Lane],
-    pub positions: &'a mut [Lane],
-}
-
 /// Computes the averages c of some rows, and keeps their weights in `group`.
 pub(super) fn forward(
-    key: KernelKey,
+    level: Level,
+    bounded: bool,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &mut NarrowRows,
     c: &mut [Lane],
 ) {
-    with_key!(key, forward_at(inputs, rows, group, c));
+    with_constants!(inputs, usize::from(bounded), [0 1], forward_at(level, inputs, rows, group, c));
 }
 
 /// Adds the gradients of some rows, given that of the averages (`dc`). Call it right after their [`forward`].
@@ -145,18 +89,24 @@ pub(super) fn forward(
 ///
 /// The factors ln 2 and one over the row's sum are multiplied into copies of dc_i, outside the loop over j.
 pub(super) fn backward(
-    key: KernelKey,
+    level: Level,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &NarrowRows,
     (c, dc): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
-    with_backward_key!(key, backward_at(inputs, rows, group, c, dc, grads));
+    // Where one head stands on the symbols, half of the coordinates are data; without a norm at least one is.
+    let skip = match (inputs.data, inputs.columns.size) {
+        (0, _) => NONE,
+        (data, m) if data < m / 2 || m == 1 => ONE,
+        _ => HALF,
+    };
+    with_constants!(inputs, skip, [0 1 2], backward_at(level, inputs, rows, group, c, dc, grads));
 }
 
 leveled!(
-    fn forward_at<const FUSED: bool, const BOUNDED: bool, const KEY: bool, const M: usize>(
+    fn forward_at<const FUSED: bool, const KEY: bool, const M: usize, const BOUNDED: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut NarrowRows,
@@ -164,11 +114,11 @@ leveled!(
     ) {
         let all_weights = group.weights.chunks_exact_mut(group.length);
         for (i, (weights, inverse)) in rows.zip(all_weights.zip(&mut group.inverse)) {
-            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
-            let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
+            let (w_i, y_i) = (row::<M>(inputs.queries, i), row::<M>(inputs.keys, i));
+            let (weights, keys) = (&mut weights[..=i], &inputs.keys[..(i + 1) * M]);
             let mut sum = Lane::ZERO;
             let mut average = [Lane::ZERO; M];
-            if BOUNDED {
+            if BOUNDED == 1 {
                 let odd = weights.len() % KEYS;
                 if odd == 1 {
                     let position = &inputs.positions[i * (1 + M)..][..1 + M];
@@ -222,7 +172,7 @@ leveled!(
 );
 
 leveled!(
-    fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
+    fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const SKIP: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &NarrowRows,
@@ -231,9 +181,11 @@ leveled!(
         grads: &mut Gradients,
     ) {
         let stride = 1 + M;
+        // Leading coordinates that get no gradient.
+        let data = if SKIP == HALF { M / 2 } else { SKIP };
         let all_weights = group.weights.chunks_exact(group.length);
         for (i, (weights, &inverse)) in rows.zip(all_weights.zip(&group.inverse)) {
-            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+            let (w_i, y_i) = (row::<M>(inputs.queries, i), row::<M>(inputs.keys, i));
             let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(c, i));
             let mut to_value = [Lane::ZERO; M];
             let mut to_score = [Lane::ZERO; M];
@@ -245,8 +197,8 @@ leveled!(
             }
             let mut dw_i = [Lane::ZERO; M];
             let mut dy_i = [Lane::ZERO; M];
-            let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
-            let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
+            let keys = inputs.keys[..(i + 1) * M].chunks_exact(M);
+            let d_keys = grads.keys[..(i + 1) * M].chunks_exact_mut(M);
             let positions = inputs.positions[..(i + 1) * stride]
                 .chunks_exact(stride)
                 .rev();
@@ -275,7 +227,7 @@ leveled!(
                         d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
                     }
                 }
-                for r in DATA..M {
+                for r in data..M {
                     let position_r = Lane::splat(position[1 + r]);
                     let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
                     if KEY {
@@ -286,9 +238,9 @@ leveled!(
                     }
                 }
             }
-            *row_mut::<M>(grads.w, i) = dw_i;
+            *row_mut::<M>(grads.queries, i) = dw_i;
             if !KEY {
-                for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
+                for (sum, part) in row_mut::<M>(grads.keys, i).iter_mut().zip(dy_i) {
                     *sum += part;
                 }
             }

@@ -15,30 +15,6 @@ use crate::lanes::{Lane, leveled};
 use crate::model::ops::layer_norm::EPSILON;
 use crate::scratch::Allocator;
 
-/// A norm's number of coordinates and where its table is.
-#[derive(Clone, Debug)]
-pub(super) struct NormPlan {
-    /// Coordinates of the stream that it normalises, m.
-    pub stream: usize,
-    /// C, r ≤ s from 0 to m
-    pub form: Range<usize>,
-}
-
-impl NormPlan {
-    /// A norm of a stream with m = `stream` coordinates; `take` finds a place for its table.
-    pub fn new(stream: usize, take: &mut impl FnMut(usize) -> Range<usize>) -> Self {
-        Self {
-            stream,
-            form: take((1 + stream) * (2 + stream) / 2),
-        }
-    }
-
-    /// Number of coefficients.
-    pub fn size(&self) -> usize {
-        self.form.len()
-    }
-}
-
 /// Activations of a norm, and gradients of what it gives.
 #[derive(Clone, Debug)]
 pub(super) struct NormScratch {
@@ -50,11 +26,11 @@ pub(super) struct NormScratch {
 }
 
 impl NormScratch {
-    /// Buffers for t = `length`.
-    pub fn new(plan: &NormPlan, length: usize, buffers: &mut Allocator) -> Self {
+    /// Buffers for t = `length` and the 1 + m = `read` coordinates of z.
+    pub fn new(read: usize, length: usize, buffers: &mut Allocator) -> Self {
         Self {
-            z: buffers.lanes([length, 1 + plan.stream]),
-            dz: buffers.lanes([length, 1 + plan.stream]),
+            z: buffers.lanes([length, read]),
+            dz: buffers.lanes([length, read]),
             inverse: buffers.lanes([length]),
         }
     }

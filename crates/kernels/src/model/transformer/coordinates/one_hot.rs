@@ -19,7 +19,6 @@
 
 use std::f32::consts::LN_2;
 
-use super::Meets;
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::ops::convolution::{
     Planes, add_correlation, convolve, convolve_column, correlate, set_symbols,
@@ -30,6 +29,8 @@ use crate::scratch::Allocator;
 #[derive(Clone, Debug)]
 pub struct Factors {
     states: usize,
+    /// Whether positions meet the query.
+    by_query: bool,
     /// e(δ, b), k planes of t
     by_lag: Planes<f32>,
     /// g(a, b), [k, k]
@@ -38,9 +39,10 @@ pub struct Factors {
 
 impl Factors {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize, buffers: &mut Allocator) -> Self {
+    pub fn new(states: usize, length: usize, by_query: bool, buffers: &mut Allocator) -> Self {
         Self {
             states,
+            by_query,
             by_lag: Planes::new(length, states, 0.0, buffers),
             by_symbols: buffers.filled(1.0, [states, states]),
         }
@@ -48,14 +50,14 @@ impl Factors {
 
     /// Computes both from the head's tables, `qk` [k, k−1] and `positions` [t, k]. Returns whether all products
     /// of the two, and what is divided by them, are far from the limits of f32.
-    pub(super) fn fill(&mut self, meets: Meets, qk: &[f32], positions: &[f32]) -> bool {
+    pub(super) fn fill(&mut self, qk: &[f32], positions: &[f32]) -> bool {
         let (states, mut by_lag, mut by_symbols) = (self.states, 0.0_f32, 0.0_f32);
         for b in 0..states {
             let plane = self.by_lag.column_mut(b);
             for (e, position) in plane.iter_mut().zip(positions.chunks_exact(states)) {
                 *e = position[0] + if b == 0 { 0.0 } else { position[b] };
             }
-            by_lag = by_lag.max(powers(plane, meets == Meets::Query));
+            by_lag = by_lag.max(powers(plane, self.by_query));
         }
         let rows = self.by_symbols.chunks_exact_mut(states);
         for (a, row) in rows.enumerate() {
@@ -103,13 +105,13 @@ pub(super) struct OneHotScratch {
 
 impl OneHotScratch {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize, meets: Meets, buffers: &mut Allocator) -> Self {
+    pub fn new(states: usize, length: usize, by_query: bool, buffers: &mut Allocator) -> Self {
         let mut planes = |columns| Planes::new(length, columns, Lane::ZERO, buffers);
         Self {
             shares: planes(states),
             slopes: planes(states),
             by_lag: planes(states),
-            of_symbol: planes(usize::from(meets == Meets::Query)),
+            of_symbol: planes(usize::from(by_query)),
         }
     }
 }
@@ -117,7 +119,6 @@ impl OneHotScratch {
 /// Computes the averages c ([rows, k−1]).
 pub(super) fn forward(
     level: Level,
-    meets: Meets,
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
@@ -125,18 +126,17 @@ pub(super) fn forward(
     c: &mut [Lane],
 ) {
     // `shares` holds N so far.
-    match meets {
-        Meets::Key => convolve(level, &factors.by_lag, symbols, rows, &mut work.shares),
-        Meets::Query => {
-            let (e, planes) = (&factors.by_lag, &mut work.by_lag);
-            for b in 0..factors.states {
-                for a in 0..factors.states {
-                    convolve_column(level, (e, a), (symbols, b), rows, (planes, a));
-                }
-                let n = &mut work.shares.column_mut(b)[..rows];
-                of_own_symbol(level, symbols, planes, n);
+    if factors.by_query {
+        let (e, planes) = (&factors.by_lag, &mut work.by_lag);
+        for b in 0..factors.states {
+            for a in 0..factors.states {
+                convolve_column(level, (e, a), (symbols, b), rows, (planes, a));
             }
+            let n = &mut work.shares.column_mut(b)[..rows];
+            of_own_symbol(level, symbols, planes, n);
         }
+    } else {
+        convolve(level, &factors.by_lag, symbols, rows, &mut work.shares);
     }
     averages(level, factors, symbols, rows, work, c);
 }
@@ -177,70 +177,9 @@ pub(super) fn read(
     }
 }
 
-/// Computes the averages c, given N in place of the shares.
-fn averages(
-    level: Level,
-    factors: &Factors,
-    symbols: &Planes<Lane>,
-    rows: usize,
-    work: &mut OneHotScratch,
-    c: &mut [Lane],
-) {
-    match factors.states {
-        2 => averages_of::<2>(level, factors, symbols, rows, work, c),
-        3 => averages_of::<3>(level, factors, symbols, rows, work, c),
-        _ => averages_of_many(level, factors, symbols, rows, work, c),
-    }
-}
-
 leveled!(
-    /// For few symbols: row by row, with all of a row in registers.
-    fn averages_of<const FUSED: bool, const K: usize>(
-        factors: &Factors,
-        symbols: &Planes<Lane>,
-        rows: usize,
-        work: &mut OneHotScratch,
-        c: &mut [Lane],
-    ) {
-        let mut factor = [[Lane::ZERO; K]; K];
-        for a in 0..K {
-            for b in 0..K {
-                factor[a][b] = Lane::splat(factors.by_symbols[a * K + b]);
-            }
-        }
-        let mut z: [&[Lane]; K] = [&[]; K];
-        for a in 0..K {
-            z[a] = &symbols.column(a)[..rows];
-        }
-        let mut shares = work.shares.columns_mut::<K>();
-        for b in 0..K {
-            shares[b] = &mut std::mem::take(&mut shares[b])[..rows];
-        }
-        let c = &mut c[..rows * (K - 1)];
-        for i in 0..rows {
-            let (mut g, mut n) = ([Lane::ZERO; K], [Lane::ZERO; K]);
-            let mut total = Lane::ZERO;
-            for b in 0..K {
-                for a in 0..K {
-                    g[b] = z[a][i].times_plus::<FUSED>(factor[a][b], g[b]);
-                }
-                n[b] = shares[b][i];
-                total = g[b].times_plus::<FUSED>(n[b], total);
-            }
-            let inverse = total.inverse();
-            for b in 0..K {
-                let share = g[b] * inverse;
-                shares[b][i] = share;
-                if b > 0 {
-                    c[i * (K - 1) + b - 1] = n[b] * share;
-                }
-            }
-        }
-    }
-);
-
-leveled!(
-    fn averages_of_many<const FUSED: bool>(
+    /// Computes the averages c, given N in place of the shares.
+    fn averages<const FUSED: bool>(
         factors: &Factors,
         symbols: &Planes<Lane>,
         rows: usize,
@@ -298,7 +237,6 @@ leveled!(
 #[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
 pub(super) fn backward(
     level: Level,
-    meets: Meets,
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
@@ -308,12 +246,11 @@ pub(super) fn backward(
     d_positions: &mut [Lane],
 ) {
     slopes(level, factors.states, rows, work, c, dc, dw);
-    match meets {
-        Meets::Key => {
-            work.slopes.end_after(rows, Lane::ZERO);
-            correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
-        }
-        Meets::Query => correlate_by_query(level, symbols, rows, work),
+    if factors.by_query {
+        correlate_by_query(level, symbols, rows, work);
+    } else {
+        work.slopes.end_after(rows, Lane::ZERO);
+        correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
     }
     for b in 0..factors.states {
         let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));

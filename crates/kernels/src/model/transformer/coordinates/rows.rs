@@ -1,29 +1,21 @@
-//! Rows of coordinates: in groups, in parts, and through an affine map.
-
-use std::ops::Range;
+//! Rows of coordinates: in parts, and through an affine map.
 
 use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::linear;
 
 leveled!(
-    /// Copies rows of m numbers into rows that are `stride` apart.
+    /// Copies rows of m numbers into rows that are `stride` apart: column by column, because most have few, and a
+    /// copy of a few numbers would be a call.
     pub(super) fn copy_part<const FUSED: bool>(
         source: &[Lane],
         m: usize,
         stride: usize,
         out: &mut [Lane],
     ) {
-        match m {
-            // Two symbols: no inner loop.
-            1 => {
-                for i in 0..source.len() {
-                    out[i * stride] = source[i];
-                }
-            }
-            _ => {
-                for i in 0..source.len() / m {
-                    out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
-                }
+        let rows = source.len() / m;
+        for r in 0..m {
+            for i in 0..rows {
+                out[i * stride + r] = source[i * m + r];
             }
         }
     }
@@ -45,13 +37,6 @@ leveled!(
         }
     }
 );
-
-/// Rows in groups of at most `size`.
-pub(super) fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(size)
-        .map(move |first| first..(first + size).min(end))
-}
 
 /// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
 pub(super) fn affine(

@@ -1,10 +1,10 @@
 //! Buffers for a forward and a backward over one block, in coordinates.
 
 use super::norm::NormScratch;
-use super::{Coordinates, HeadPlan, LayerPlan, narrow, one_hot};
+use super::{Coordinates, HeadPlan, Stage, narrow, one_hot};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
-use crate::model::ops::attention::fast;
+use crate::model::ops::attention::{RelativeTerm, fast};
 use crate::model::ops::convolution::Planes;
 use crate::scratch::Allocator;
 
@@ -13,8 +13,8 @@ use crate::scratch::Allocator;
 pub struct Scratch {
     /// One-hot, k planes of t.
     pub(super) symbols: Planes<Lane>,
+    /// One per stage.
     pub(super) layers: Vec<LayerScratch>,
-    pub(super) last: Option<LastScratch>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,15 +31,6 @@ impl LayerScratch {
     pub(super) fn read(&self) -> &[Lane] {
         self.norm.as_ref().map_or(&self.y, |norm| &norm.z)
     }
-}
-
-/// The stream after the last layer, where a norm follows.
-#[derive(Clone, Debug)]
-pub(super) struct LastScratch {
-    /// [t, last]
-    pub(super) y: Vec<Lane>,
-    pub(super) dy: Vec<Lane>,
-    pub(super) norm: NormScratch,
 }
 
 #[derive(Clone, Debug)]
@@ -77,48 +68,38 @@ impl Scratch {
 
 impl Coordinates {
     /// Scratch buffers for a forward and a backward over one block.
-    pub fn work(&self, buffers: &mut Allocator) -> Scratch {
-        let t = self.length;
-        let layers = self.layers.iter().map(|plan| LayerScratch {
-            y: buffers.lanes([t, plan.stream]),
-            dy: buffers.lanes([t, plan.stream]),
-            norm: (plan.norm.as_ref()).map(|norm| NormScratch::new(norm, t, buffers)),
-            heads: (plan.heads.iter())
-                .map(|own| self.head_scratch(plan, own, buffers))
+    pub(super) fn new_scratch(&self, buffers: &mut Allocator) -> Scratch {
+        let t = self.shape.length;
+        let layers = self.stages.iter().map(|stage| LayerScratch {
+            y: buffers.lanes([t, stage.stream]),
+            dy: buffers.lanes([t, stage.stream]),
+            norm: (stage.form.as_ref()).map(|_| NormScratch::new(stage.m, t, buffers)),
+            heads: (stage.heads.iter())
+                .map(|own| self.head_scratch(stage, own, buffers))
                 .collect(),
         });
-        let layers = layers.collect();
         Scratch {
-            symbols: Planes::new(t, self.states, Lane::ZERO, buffers),
-            layers,
-            last: self.last_norm.as_ref().map(|norm| LastScratch {
-                y: buffers.lanes([t, self.last]),
-                dy: buffers.lanes([t, self.last]),
-                norm: NormScratch::new(norm, t, buffers),
-            }),
+            layers: layers.collect(),
+            symbols: Planes::new(t, self.shape.states, Lane::ZERO, buffers),
         }
     }
 
-    fn head_scratch(
-        &self,
-        plan: &LayerPlan,
-        own: &HeadPlan,
-        buffers: &mut Allocator,
-    ) -> HeadScratch {
-        let (t, m) = (self.length, plan.m);
+    fn head_scratch(&self, stage: &Stage, own: &HeadPlan, buffers: &mut Allocator) -> HeadScratch {
+        let (t, m) = (self.shape.length, stage.m);
         let scratch = HeadScratch {
             given: own.change.buffer(t, buffers),
             w: buffers.lanes([t, m]),
             c: buffers.lanes([t, m]),
             dw: buffers.lanes([t, m]),
             dc: buffers.lanes([t, m]),
-            group: match plan.uses(Kernel::Narrow) {
+            group: match stage.uses(Kernel::Narrow) {
                 true => HeadRows::Narrow(narrow::NarrowRows::new(t, buffers)),
                 false => HeadRows::Wide(Box::new(fast::TileRows::new(t, m, buffers))),
             },
-            convolution: plan
-                .uses(Kernel::OneHot)
-                .then(|| one_hot::OneHotScratch::new(self.states, t, self.meets, buffers)),
+            convolution: stage.uses(Kernel::OneHot).then(|| {
+                let by_query = self.relative == RelativeTerm::Query;
+                one_hot::OneHotScratch::new(self.shape.states, t, by_query, buffers)
+            }),
         };
         buffers.count_value(&scratch);
         scratch

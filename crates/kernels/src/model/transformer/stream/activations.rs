@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::engine::Stream;
 use crate::lanes::{Lane, Level};
 use crate::model::Array;
-use crate::model::block::{Allocator, Slot};
+use crate::model::block::Allocator;
 use crate::model::choose::Choice;
 use crate::model::engine::Engine;
 use crate::model::intervention::{Plan, Value};
@@ -59,17 +59,16 @@ pub fn activations(
                 match (plan.value(source), &scratch.edits) {
                     (Some(Value::Zero), _) => {}
                     (Some(Value::Data(slot)), Some(edits)) => {
-                        out.copy_from_slice(&edits.data(slot)[..t * d]);
+                        out.copy_from_slice(&edits.data[slot][..t * d]);
                     }
                     _ => pass.written(source, 0..t, &scratch, &mut out),
                 }
                 of_first_lane(&out)
             };
             let all = slot.sources.iter().flat_map(|&source| written(source));
-            arrays.push((
-                slot.output_name(),
-                Array::new(&written_shape(slot, t, d), all.collect()),
-            ));
+            let sizes = [heads, t, d];
+            let sizes = if heads > 0 { &sizes[..] } else { &sizes[1..] };
+            arrays.push((slot.output_name(), Array::new(sizes, all.collect())));
         }
         arrays.push((named("resid_post"), stream(&scratch.streams[slots.end])));
     }
@@ -78,14 +77,6 @@ pub fn activations(
         Array::new(&[t, k], of_first_lane(&logits)),
     ));
     arrays
-}
-
-/// By head, if there are heads.
-fn written_shape(slot: &Slot, t: usize, d: usize) -> Vec<usize> {
-    match slot.heads() {
-        0 => vec![t, d],
-        heads => vec![heads, t, d],
-    }
 }
 
 fn of_first_lane(lanes: &[Lane]) -> Vec<f32> {

@@ -6,6 +6,7 @@
 //! sends back goes to the common stream as ever, and is withheld (*cut*) from the source.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Pass;
 use super::scratch::{Normed, Scratch};
@@ -18,14 +19,15 @@ use crate::model::transformer::Transformer;
 /// Buffers for interventions on eight sequences.
 #[derive(Debug)]
 pub(super) struct Edits {
+    pub(super) plan: Arc<Plan>,
     /// A forward without interventions, and its logits, where anything is taken from it.
     clean: Option<(Box<Scratch>, Vec<Lane>)>,
     /// What is put in place of something written, by slot of the plan: [t, d].
-    data: Vec<Vec<Lane>>,
+    pub(super) data: Vec<Vec<Lane>>,
     watched: Vec<Watched>,
     readers: Vec<OwnStream>,
     /// What one source writes, or one reader sends back: [t, d]
-    single: Vec<Lane>,
+    pub(super) single: Vec<Lane>,
 }
 
 /// A source of which some readers see something else.
@@ -51,7 +53,7 @@ impl Edits {
     /// Buffers for a plan; `clean` are those of a forward without interventions, if it needs one.
     pub fn new(
         shape: &Transformer,
-        plan: &Plan,
+        plan: &Arc<Plan>,
         clean: Option<Box<Scratch>>,
         buffers: &mut Allocator,
     ) -> Self {
@@ -76,6 +78,7 @@ impl Edits {
             clean: clean.map(|scratch| (scratch, buffers.lanes([shape.length, shape.states]))),
             data: plan.written.iter().map(|_| buffers.lanes(stream)).collect(),
             readers,
+            plan: plan.clone(),
             single: buffers.lanes(stream),
         }
     }
@@ -87,16 +90,10 @@ impl Edits {
         }
     }
 
-    /// Where one source writes.
-    pub fn single(&mut self, span: Range<usize>) -> &mut [Lane] {
-        &mut self.single[span]
-    }
-
     /// What a reader with a stream of its own reads of some rows: after the norm, if there is one.
     pub fn read<'x>(
         &'x mut self,
         pass: Pass,
-        plan: &Plan,
         reader: Port,
         norm: &Option<Norm>,
         stream: &[Lane],
@@ -106,7 +103,7 @@ impl Edits {
         let (watched, data) = (&self.watched, &self.data);
         let seen = &mut own.stream[span.clone()];
         seen.copy_from_slice(&stream[span.clone()]);
-        for (source, value) in plan.of_reader(reader) {
+        for (source, value) in self.plan.of_reader(reader) {
             if value == Value::Itself {
                 continue;
             }
@@ -130,7 +127,7 @@ impl Edits {
     pub fn read_backward(
         &mut self,
         pass: Pass,
-        (plan, reader): (&Plan, Port),
+        reader: Port,
         norm: &Option<Norm>,
         span: Range<usize>,
         (d_stream, d_normed): (&mut [Lane], &mut [Lane]),
@@ -145,22 +142,20 @@ impl Edits {
         let read = (norm, &own.stream[..], &own.normed);
         pass.normed_backward(read, span.clone(), (d_own, d_normed), grads, backward);
         add(&mut d_stream[span.clone()], &d_own[span.clone()]);
-        for (source, _) in plan.of_reader(reader) {
+        for (source, _) in self.plan.of_reader(reader) {
             let watched = find(&self.watched, source);
-            add(
-                &mut self.watched[watched].cut[span.clone()],
-                &d_own[span.clone()],
-            );
+            let cut = &mut self.watched[watched].cut[span.clone()];
+            add(cut, &d_own[span.clone()]);
         }
     }
 
     /// Keeps what a source writes, which is in `single`, if some reader does not see it; and adds to `out` what goes
     /// to the stream instead: that itself, something else, or nothing.
-    pub fn write(&mut self, plan: &Plan, source: Port, span: Range<usize>, out: &mut [Lane]) {
+    pub fn write(&mut self, source: Port, span: Range<usize>, out: &mut [Lane]) {
         if let Some(watched) = self.watched.iter_mut().find(|own| own.source == source) {
             watched.own[span.clone()].copy_from_slice(&self.single[span.clone()]);
         }
-        match plan.value(source) {
+        match self.plan.value(source) {
             None | Some(Value::Itself) => add(out, &self.single[span]),
             Some(Value::Data(slot)) => add(out, &self.data[slot][span]),
             Some(Value::Zero) => {}
@@ -168,11 +163,11 @@ impl Edits {
     }
 
     /// The same for the embedding, which `out` holds.
-    pub fn write_embed(&mut self, plan: &Plan, span: Range<usize>, out: &mut [Lane]) {
-        if plan.touches(&[Port::EMBED]) {
+    pub fn write_embed(&mut self, span: Range<usize>, out: &mut [Lane]) {
+        if self.plan.touches(&[Port::EMBED]) {
             self.single[span.clone()].copy_from_slice(out);
             out.fill(Lane::ZERO);
-            self.write(plan, Port::EMBED, span, out);
+            self.write(Port::EMBED, span, out);
         }
     }
 
@@ -180,13 +175,12 @@ impl Edits {
     /// else, and without what is cut where some did.
     pub fn written_backward(
         &mut self,
-        plan: &Plan,
         source: Port,
         span: Range<usize>,
         d_out: &[Lane],
     ) -> &mut [Lane] {
         let single = &mut self.single[span.clone()];
-        if plan.value(source).is_some() {
+        if self.plan.value(source).is_some() {
             single.fill(Lane::ZERO);
             return single;
         }
@@ -197,11 +191,6 @@ impl Edits {
             }
         }
         single
-    }
-
-    /// What is put in place of everything that a source writes, if that is data.
-    pub fn data(&self, slot: usize) -> &[Lane] {
-        &self.data[slot]
     }
 }
 
@@ -221,9 +210,10 @@ impl<'a> Pass<'a> {
     /// interventions.
     pub(super) fn replace(self, inputs: &[[u8; LANES]], work: &mut Scratch) {
         let Scratch { given, edits, .. } = work;
-        let (Some(plan), Some(edits)) = (self.plan, edits) else {
-            return;
-        };
+        let Some(edits) = edits else { return };
+        let Edits {
+            plan, clean, data, ..
+        } = &mut **edits;
         let (rows, t) = (inputs.len(), self.shape.length);
         let span = 0..rows * self.shape.width;
         for ((.., pattern), weights) in plan.patterns.iter().zip(given.iter_mut()) {
@@ -233,7 +223,6 @@ impl<'a> Pass<'a> {
                 clamped::fill(self.level, *target, inputs, t, weights);
             }
         }
-        let Edits { clean, data, .. } = &mut **edits;
         for ((written, data), means) in plan.written.iter().zip(&mut *data).zip(self.means) {
             if written.from == Origin::Mean {
                 let data = data[span.clone()].iter_mut();
@@ -289,10 +278,9 @@ impl<'a> Pass<'a> {
         work: &mut Scratch,
         sums: &mut [f64],
     ) {
-        let (Some(plan), Some(edits)) = (self.plan, &mut work.edits) else {
-            return;
-        };
+        let Some(edits) = &mut work.edits else { return };
         let Edits {
+            plan,
             clean: Some((clean, logits)),
             single,
             ..

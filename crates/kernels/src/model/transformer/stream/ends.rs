@@ -38,8 +38,8 @@ impl Pass<'_> {
         }
         let rows = 0..inputs.len();
         self.drop_rows(None, rows.clone(), h);
-        if let (Some(plan), Some(edits)) = (self.plan, edits) {
-            edits.write_embed(plan, rows.start * d..rows.end * d, h);
+        if let Some(edits) = edits {
+            edits.write_embed(0..rows.end * d, h);
         }
     }
 
@@ -47,8 +47,8 @@ impl Pass<'_> {
     pub(super) fn embed_backward(self, rows: usize, work: &mut Scratch, grads: &mut [f32]) {
         let (k, d) = (self.shape.states, self.shape.width);
         let (symbols, dh) = (&work.symbols[..rows * k], &mut work.d_stream[..rows * d]);
-        if let (Some(plan), Some(edits)) = (self.plan, &mut work.edits) {
-            let own = edits.written_backward(plan, Port::EMBED, 0..rows * d, dh);
+        if let Some(edits) = &mut work.edits {
+            let own = edits.written_backward(Port::EMBED, 0..rows * d, dh);
             dh.copy_from_slice(own);
         }
         self.drop_rows(None, 0..rows, dh);
@@ -65,7 +65,8 @@ impl Pass<'_> {
         let (d, k, top) = (self.shape.width, self.shape.states, self.shape.slots.len());
         let span = rows.start * d..rows.end * d;
         let (x, norm) = (&work.streams[top], &self.shape.final_norm);
-        let own = self.read_own(Port::LOGITS, norm, x, &mut work.edits, span.clone());
+        let edits = work.edits.as_mut();
+        let own = edits.and_then(|edits| edits.read(self, Port::LOGITS, norm, x, span.clone()));
         let source = match own {
             Some(own) => own,
             None => self.normed(norm, x, &mut work.normed[top], span),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Pass;
 use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
-use crate::model::choose::{Choice, Kernel};
+use crate::model::choose::Choice;
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
-use crate::model::intervention::Plan;
+use crate::model::intervention::{Origin, Plan};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
 use crate::model::transformer::coordinates::{Coordinates, Tables};
@@ -29,18 +29,15 @@ pub struct Stream {
 impl Stream {
     /// The engine for `shape`, with the chosen kernels.
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
-        let is_below = choice.first == Kernel::FirstInCoordinates;
-        let below = is_below.then(|| Coordinates::new(&shape, choice, level, plan));
-        let with_output = |own: &[f32]| {
+        let is_below = !choice.layers.is_empty();
+        let below = is_below.then(|| Coordinates::new(shape.clone(), choice, level, plan));
+        let prepared = |own: &Arc<[f32]>| {
             let mut own = own.to_vec();
             own.resize(shape.prepared_len(), 0.0);
+            prepare_blocks(&shape, &mut own);
             own
         };
-        let others = plan.others.iter().map(|own| with_output(own));
-        let mut others: Vec<Vec<f32>> = others.collect();
-        others
-            .iter_mut()
-            .for_each(|own| prepare_blocks(&shape, own));
+        let others = plan.others.iter().map(prepared).collect();
         Self {
             shape,
             below,
@@ -102,7 +99,7 @@ impl Engine for Stream {
         Weights {
             means: (0..slots).map(|_| buffers.filled(0.0, stream)).collect(),
             params: buffers.filled(0.0, [self.shape.prepared_len()]),
-            below: (self.below.as_ref()).map(|plan| plan.tables(self.shape.width, buffers)),
+            below: (self.below.as_ref()).map(|plan| plan.prepared(buffers)),
         }
     }
 
@@ -110,7 +107,7 @@ impl Engine for Stream {
         weights.params[..params.len()].copy_from_slice(params);
         prepare_blocks(&self.shape, &mut weights.params);
         if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
-            plan.prepare(&self.shape, params, tables);
+            plan.prepare(params, tables);
         }
     }
 
@@ -144,7 +141,8 @@ impl Engine for Stream {
     }
 
     fn means_len(&self) -> usize {
-        let plan = self.plan.as_ref().filter(|plan| plan.has_means());
+        let has_means = |plan: &&Arc<Plan>| plan.takes_from(Origin::Mean);
+        let plan = self.plan.as_ref().filter(has_means);
         plan.map_or(0, |plan| {
             plan.written.len() * self.shape.length * self.shape.width
         })
@@ -169,7 +167,7 @@ impl Engine for Stream {
     }
 
     fn gradient_len(&self) -> usize {
-        self.shape.prepared_len() + self.below.as_ref().map_or(0, Coordinates::size)
+        self.shape.prepared_len() + self.below.as_ref().map_or(0, Engine::gradient_len)
     }
 
     fn summed_len(&self) -> usize {
@@ -193,7 +191,7 @@ impl Engine for Stream {
             slot.block.pull_back(params, grads);
         }
         if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
-            plan.pull_back(&self.shape, params, tables, of_tables, grads);
+            plan.add_pulled_back(params, tables, of_tables, grads);
         }
     }
 
@@ -206,7 +204,7 @@ impl Engine for Stream {
         let depth = self.below.as_ref().map_or(0, Coordinates::depth);
         let of_blocks = self.shape.slots[depth..].iter();
         let of_blocks = of_blocks.map(|slot| slot.block.multiplications());
-        let below = self.below.as_ref().map_or(0, Coordinates::multiplications);
+        let below = self.below.as_ref().map_or(0, Engine::multiplications);
         3 * d * k * t + below + of_blocks.sum::<usize>()
     }
 }

@@ -13,12 +13,12 @@ mod sites;
 use std::ops::Range;
 
 use self::scratch::Scratch;
-use super::Transformer;
 use super::coordinates::{Coordinates, Tables};
+use super::{Transformer, groups};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::block::{Context, GROUP};
 use crate::model::dropout::DropoutKeys;
-use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
 use crate::model::intervention::Plan;
 use crate::model::ops::attention::AttnProbe;
 
@@ -54,7 +54,7 @@ impl<'a> Pass<'a> {
         logits: &mut [Lane],
     ) {
         let top = self.forward_below(inputs, first, work);
-        for rows in groups(first..inputs.len()) {
+        for rows in groups(first..inputs.len(), GROUP) {
             self.forward_rows(top.clone(), rows, work);
         }
         self.output(first..inputs.len(), work, logits);
@@ -76,7 +76,7 @@ impl<'a> Pass<'a> {
         if let Some(edits) = &mut work.edits {
             edits.begin();
         }
-        for rows in groups(0..count) {
+        for rows in groups(0..count, GROUP) {
             self.forward_rows(top.clone(), rows.clone(), work);
             self.output(rows.clone(), work, logits);
             let span = rows.start * k..rows.end * k;
@@ -88,7 +88,7 @@ impl<'a> Pass<'a> {
         self.gather_backward(top, count, work, grads.summed);
         let lower = self.segments().rev().skip(1);
         for segment in lower {
-            for rows in groups(0..count) {
+            for rows in groups(0..count, GROUP) {
                 for s in segment.clone() {
                     let c = self.context(s, &work.given);
                     work.passes[s].repeat(c, rows.clone());
@@ -129,7 +129,7 @@ impl<'a> Pass<'a> {
         let top = segments.next_back().expect("a transformer has a layer");
         for segment in segments {
             self.gather(segment.clone(), count, work);
-            for rows in groups(0..count) {
+            for rows in groups(0..count, GROUP) {
                 self.forward_rows(segment.clone(), rows, work);
             }
         }
@@ -231,17 +231,10 @@ impl<'a> Pass<'a> {
     /// Shows the attention of the last forward.
     fn show(self, rows: usize, work: &Scratch, probe: AttnProbe) {
         if let (Some((plan, tables)), Some(below)) = (self.below, &work.below) {
-            plan.show(tables, rows, below, probe);
+            plan.observe(tables, rows, below, probe);
         }
         for s in self.segments().flatten() {
             work.passes[s].show(self.context(s, &work.given), rows, probe);
         }
     }
-}
-
-/// Rows in groups.
-fn groups(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(GROUP)
-        .map(move |first| first..(first + GROUP).min(end))
 }

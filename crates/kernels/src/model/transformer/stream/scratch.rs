@@ -4,9 +4,10 @@ use super::edits::Edits;
 use super::engine::Stream;
 use crate::lanes::Lane;
 use crate::model::block::{Allocator, BlockPass, GROUP};
-use crate::model::intervention::Plan;
+use crate::model::engine::Engine;
 use crate::model::ops::layer_norm::Statistics;
-use crate::model::transformer::{Transformer, coordinates};
+use crate::model::transformer::Transformer;
+use crate::model::transformer::coordinates::{self, Coordinates};
 
 /// Activations of eight sequences, kept from the forward for the backward, and the backward's own scratch buffers.
 #[derive(Debug)]
@@ -64,26 +65,18 @@ impl Stream {
                     false => Vec::new(),
                 })
                 .collect();
-            scratch.edits = Some(Box::new(self.edits(plan, buffers)));
+            let clean = plan.needs_clean();
+            let clean = clean.then(|| Box::new(self.plain_scratch(buffers)));
+            scratch.edits = Some(Box::new(Edits::new(shape, plan, clean, buffers)));
         }
         scratch
-    }
-
-    fn edits(&self, plan: &Plan, buffers: &mut Allocator) -> Edits {
-        let clean = plan
-            .needs_clean()
-            .then(|| Box::new(self.plain_scratch(buffers)));
-        Edits::new(&self.shape, plan, clean, buffers)
     }
 
     /// Buffers without interventions.
     fn plain_scratch(&self, buffers: &mut Allocator) -> Scratch {
         let shape = &*self.shape;
         let stream = [shape.length, shape.width];
-        let depth = self
-            .below
-            .as_ref()
-            .map_or(0, coordinates::Coordinates::depth);
+        let depth = self.below.as_ref().map_or(0, Coordinates::depth);
         let norms = shape.slots.iter().map(|slot| &slot.norm);
         let norms = norms.chain([&shape.final_norm]);
         Scratch {
@@ -110,7 +103,7 @@ impl Stream {
                     }
                 })
                 .collect(),
-            below: (self.below.as_ref()).map(|plan| plan.work(buffers)),
+            below: (self.below.as_ref()).map(|plan| plan.scratch(buffers)),
             given: Vec::new(),
             edits: None,
             d_stream: buffers.lanes(stream),

@@ -26,7 +26,8 @@ impl Pass<'_> {
         let common = self.normed(&slot.norm, x, &mut work.normed[s], span.clone());
         let c = self.context(s, &work.given);
         for (index, &reader) in slot.readers.iter().enumerate() {
-            let own = self.read_own(reader, &slot.norm, x, &mut work.edits, span.clone());
+            let edits = work.edits.as_mut();
+            let own = edits.and_then(|edits| edits.read(self, reader, &slot.norm, x, span.clone()));
             work.passes[s].read(c, index, rows.clone(), own.unwrap_or(common));
         }
     }
@@ -56,19 +57,6 @@ impl Pass<'_> {
         );
     }
 
-    /// What a reader sees that has a stream of its own under interventions.
-    pub(super) fn read_own<'x>(
-        self,
-        reader: Port,
-        norm: &Option<Norm>,
-        x: &[Lane],
-        edits: &'x mut Option<Box<Edits>>,
-        span: Range<usize>,
-    ) -> Option<&'x [Lane]> {
-        let (plan, edits) = (self.plan?, edits.as_mut()?);
-        edits.read(self, plan, reader, norm, x, span)
-    }
-
     /// The backward of what all readers of a stream saw. Runs `backward(index of the reader, what it saw)`, and adds
     /// what comes back to the first of `targets`, the gradient of the stream; the second is a scratch buffer.
     pub(super) fn all_read_backward(
@@ -81,20 +69,11 @@ impl Pass<'_> {
         mut backward: impl FnMut(usize, &mut ReadBack),
     ) {
         let is_own = |reader: &Port| self.plan.is_some_and(|plan| plan.changes(*reader));
-        if let (Some(plan), Some(edits)) = (self.plan, edits) {
+        if let Some(edits) = edits {
             for (index, &reader) in readers.iter().enumerate().filter(|(_, r)| is_own(r)) {
-                let targets = (&mut *dx, &mut *d_normed);
+                let (span, targets) = (span.clone(), (&mut *dx, &mut *d_normed));
                 let of_reader = |back: &mut ReadBack| backward(index, back);
-                let reader = (plan, reader);
-                edits.read_backward(
-                    self,
-                    reader,
-                    stream.0,
-                    span.clone(),
-                    targets,
-                    grads,
-                    of_reader,
-                );
+                edits.read_backward(self, reader, stream.0, span, targets, grads, of_reader);
             }
         }
         if readers.iter().all(is_own) {
@@ -164,16 +143,16 @@ impl Pass<'_> {
         let (before, after) = work.streams.split_at_mut(s + 1);
         let (base, out) = (&before[s][span.clone()], &mut after[0][span.clone()]);
         let (c, pass) = (self.context(s, &work.given), &work.passes[s]);
-        if let (Some(plan), Some(edits)) = (self.plan, &mut work.edits)
-            && plan.touches(&slot.sources)
+        if let Some(edits) = &mut work.edits
+            && edits.plan.touches(&slot.sources)
         {
             out.copy_from_slice(base);
             for (index, &source) in slot.sources.iter().enumerate() {
-                let single = edits.single(span.clone());
+                let single = &mut edits.single[span.clone()];
                 single.fill(Lane::ZERO);
                 pass.write(c, Some(index), rows.clone(), single);
                 self.drop_rows(Some(s), rows.clone(), single);
-                edits.write(plan, source, span.clone(), out);
+                edits.write(source, span.clone(), out);
             }
             return;
         }
@@ -200,11 +179,11 @@ impl Pass<'_> {
         let (slot, span) = (&self.shape.slots[s], self.span(&rows));
         let d_out = &work.d_stream[span.clone()];
         let (c, pass) = (self.context(s, &work.given), &mut work.passes[s]);
-        if let (Some(plan), Some(edits)) = (self.plan, &mut work.edits)
-            && plan.touches(&slot.sources)
+        if let Some(edits) = &mut work.edits
+            && edits.plan.touches(&slot.sources)
         {
             for (index, &source) in slot.sources.iter().enumerate() {
-                let d_own = edits.written_backward(plan, source, span.clone(), d_out);
+                let d_own = edits.written_backward(source, span.clone(), d_out);
                 self.drop_rows(Some(s), rows.clone(), d_own);
                 pass.write_backward(c, Some(index), rows.clone(), d_own, grads);
             }
