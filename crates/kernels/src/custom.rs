@@ -83,8 +83,8 @@ impl<T: ?Sized> Custom<T> {
     /// If the recipe was read from text.
     pub fn part(&self) -> Result<&Arc<T>, Invalid> {
         self.part.as_ref().ok_or_else(|| {
-            let allowed = "a part that this program has: it was added by another one, \
-                           which has to build the recipe itself";
+            let allowed = "a part of this program: that one is brought by the program that trained the run, which \
+                           alone can draw from it or compute with it";
             Invalid::new("name", format!("\"{}\"", self.name), allowed)
         })
     }

@@ -39,6 +39,9 @@ pub enum StoreError {
     /// A file is not what was written.
     #[error("{} is damaged, edited or missing: {what}", path.display())]
     Damaged { path: PathBuf, what: String },
+    /// A part of the run is another program's.
+    #[error("{}: {what}", path.display())]
+    MissingPart { path: PathBuf, what: String },
     /// The run is not the one asked for.
     #[error("{}: {why}", path.display())]
     Different { path: PathBuf, why: String },

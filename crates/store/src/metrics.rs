@@ -9,6 +9,8 @@ use induct::probe::History;
 
 /// Name of the last column.
 const CHECK: &str = "checksum";
+/// What is wrong with a file of another recipe.
+pub const OTHER_COLUMNS: &str = "its columns are not the ones that the recipe records";
 /// Number of digits of a line's checksum.
 const DIGITS: usize = 8;
 
@@ -60,6 +62,16 @@ pub struct Rows {
     pub torn: bool,
 }
 
+/// The names of a file's columns.
+pub fn names(bytes: &[u8]) -> Vec<&str> {
+    let line = bytes.split(|&byte| byte == b'\n').next();
+    let line = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
+    let columns = line
+        .strip_suffix(CHECK)
+        .and_then(|line| line.strip_suffix(','));
+    columns.map_or(Vec::new(), |columns| columns.split(',').collect())
+}
+
 /// Reads a file with the given columns.
 pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Rows, String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -67,7 +79,7 @@ pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Rows, S
     };
     let expected = header(&columns);
     let Some(body) = text.strip_prefix(&expected) else {
-        return Err("its columns are not the ones that the recipe records".into());
+        return Err(OTHER_COLUMNS.into());
     };
     let mut history = History::new(columns);
     let mut lines = body.split_inclusive('\n').enumerate();

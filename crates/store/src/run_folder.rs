@@ -28,7 +28,8 @@ use crate::tensors;
 pub struct RunFolder {
     pub(crate) storage: Storage,
     recipe: Recipe,
-    model: Model,
+    /// Unless a block of it is another program's.
+    model: Option<Model>,
     stamp: Stamp,
 }
 
@@ -42,6 +43,9 @@ pub struct Stamp {
     /// The arithmetic it was computed with.
     pub arithmetic: String,
 }
+
+/// The most columns of a run whose model only another program has.
+const MANY_COLUMNS: usize = 1 << 12;
 
 /// Version of the run folder format.
 const FORMAT: u32 = 1;
@@ -138,7 +142,10 @@ impl RunFolder {
         let stamp = Stamp::parse(&text)
             .ok_or_else(|| damaged(format!("its header is not that of run format {FORMAT}")))?;
         let recipe = Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
-        let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
+        let model = match recipe.model.check_code() {
+            Ok(()) => Some(recipe.model().map_err(|error| damaged(error.to_string()))?),
+            Err(_) => None,
+        };
         Ok(Self {
             storage,
             recipe,
@@ -174,8 +181,18 @@ impl RunFolder {
     }
 
     /// Its model.
-    pub fn model(&self) -> &Model {
-        &self.model
+    ///
+    /// # Errors
+    ///
+    /// If a block of it is another program's. Its records can be read all the same.
+    pub fn model(&self) -> Result<&Model, StoreError> {
+        self.model.as_ref().ok_or_else(|| {
+            let missing = self.recipe.model.check_code().err();
+            StoreError::MissingPart {
+                path: self.path().to_owned(),
+                what: missing.map_or(String::new(), |part| part.within("model").to_string()),
+            }
+        })
     }
 
     /// The run's identity, as its recipe.toml states it.
@@ -192,14 +209,19 @@ impl RunFolder {
         let most = match name {
             RECIPE => MOST_RECIPE,
             SUMMARY => MOST_SUMMARY,
-            METRICS => most_metrics(&self.recipe, self.columns()?.len()),
-            _ => most_tensors(&self.model),
+            METRICS => most_metrics(
+                &self.recipe,
+                self.columns()?.map_or(MANY_COLUMNS, |c| c.len()),
+            ),
+            _ => most_tensors(self.model()?),
         };
         self.storage.read(name, most)
     }
 
-    fn columns(&self) -> Result<Vec<Column>, StoreError> {
-        let columns = probe::columns(&self.recipe);
+    /// The columns that the recipe records, unless they follow from a model that another program has.
+    fn columns(&self) -> Result<Option<Vec<Column>>, StoreError> {
+        let columns = self.model.as_ref().map(|_| probe::columns(&self.recipe));
+        let columns = columns.transpose();
         columns.map_err(|error| self.storage.damaged(METRICS, error.to_string()))
     }
 
@@ -253,8 +275,15 @@ impl RunFolder {
         let Some(bytes) = self.read(METRICS)? else {
             return Ok(None);
         };
-        let rows = metrics::read(&bytes, self.columns()?, &self.stamp.identity.lineage);
         let damaged = |what| self.storage.damaged(METRICS, what);
+        let columns = match self.columns()? {
+            Some(columns) => columns,
+            None => {
+                let named = probe::columns_named(&self.recipe, metrics::names(&bytes));
+                named.ok_or_else(|| damaged(metrics::OTHER_COLUMNS.into()))?
+            }
+        };
+        let rows = metrics::read(&bytes, columns, &self.stamp.identity.lineage);
         rows.map(Some).map_err(damaged)
     }
 
@@ -327,7 +356,7 @@ impl RunFolder {
         let Some(bytes) = self.read(name)? else {
             return Ok(None);
         };
-        let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
+        let state = tensors::decode(self.model()?, &self.stamp.identity.lineage, &bytes);
         let damaged = |what| self.storage.damaged(name, what);
         state.map(Some).map_err(damaged)
     }

@@ -67,7 +67,7 @@ fn snapshot(
 ) -> Result<(u64, Vec<f32>), SourceError> {
     let folder = RunFolder::open(run)?;
     let model = recipe.model()?;
-    let [theirs, ours] = [folder.model(), &model].map(|model| model.layout().tensors());
+    let [theirs, ours] = [folder.model()?, &model].map(|model| model.layout().tensors());
     let text = |tensor: Option<&Tensor>| match tensor {
         Some(Tensor { name, shape, .. }) => format!("{name} {shape:?}"),
         None => "none".to_owned(),

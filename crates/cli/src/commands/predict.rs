@@ -29,7 +29,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     let folder = RunFolder::open(&run.path)?;
-    let tokens = tokens::read(&arguments.tokens, folder.model())?;
+    let tokens = tokens::read(&arguments.tokens, folder.model()?)?;
     let interventions = &arguments.interventions.intervene;
     let StoredModel {
         step,

@@ -168,6 +168,43 @@ pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     Ok(columns)
 }
 
+/// The columns with these names of a run of `recipe` whose model only another program has; `None` if the recipe does
+/// not record one of them.
+pub fn columns_named(recipe: &Recipe, names: Vec<&str>) -> Option<Vec<Column>> {
+    let strategies = recipe.record.strategy_names(&recipe.task);
+    let chosen = recipe.record.chosen();
+    let of = |name: &str, measure: &dyn Measure| -> Option<Of> {
+        let own = measure.name();
+        let site = || name.strip_suffix(own)?.strip_suffix('.');
+        let is = |of: &Of| Column::new(measure, of.clone()).to_string() == name;
+        let found = match measure.scope() {
+            Scope::Run => Some(Of::Run),
+            Scope::Strategy => strategies.iter().cloned().map(Of::Strategy).find(is),
+            Scope::Test => {
+                let tests = recipe.record.tests.iter();
+                tests.map(|test| Of::Test(test.name.clone())).find(is)
+            }
+            Scope::Head => {
+                let (layer, head) = site()?.strip_prefix("layers.")?.split_once(".heads.")?;
+                let (layer, head) = (layer.parse().ok()?, head.parse().ok()?);
+                Some(Of::Head { layer, head })
+            }
+            Scope::Layer => Some(Of::Layer(site()?.strip_prefix("layers.")?.parse().ok()?)),
+            Scope::Group => Some(Of::Group(site()?.to_owned())),
+            Scope::Lag | Scope::Position => {
+                let place = name.strip_prefix(own)?.strip_prefix('.')?;
+                Some(Of::Place(place.parse().ok()?))
+            }
+        };
+        found.filter(is)
+    };
+    let column = |name: &str| {
+        let mut chosen = chosen.iter();
+        chosen.find_map(|&measure| Some(Column::new(measure, of(name, measure)?)))
+    };
+    names.into_iter().map(column).collect()
+}
+
 /// Refuses custom measures with a column of the same name as another one.
 fn check_names(recipe: &Recipe, columns: &[Column]) -> Result<(), Invalid> {
     let mut names = HashSet::new();

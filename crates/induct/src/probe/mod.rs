@@ -15,8 +15,8 @@ pub use estimate::{Estimate, Moments, median};
 pub use heads::head_scores;
 pub use history::{BadRow, History};
 pub use instruments::{
-    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, fresh, in_distribution,
-    test_sequence,
+    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, columns_named, fresh,
+    in_distribution, test_sequence,
 };
 pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, LossDrop, Phase, drops, phases};
