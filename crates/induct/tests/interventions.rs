@@ -160,12 +160,12 @@ fn a_whole_transplant_is_exactly_the_other_weights() {
     let weights = |value: f32| vec![value; model.layout().len()];
     let (own, other) = (weights(1.0), weights(1e-20));
     if let Some(WeightsSpec::Snapshot(from)) = transplanted.intervene[0].weights_mut() {
-        from.weights = induct::digest::weights(&other);
+        from.weights = induct::internal::digest::weights(&other);
     }
     transplanted.from = Some(FromSpec {
         run: "own".into(),
         step: 0,
-        weights: induct::digest::weights(&own),
+        weights: induct::internal::digest::weights(&own),
     });
     let find = |from: &FromSpec| {
         Ok(if from.run == "own" {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use induct::chain::prior::{Fixed, Symmetric};
 use induct::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior};
-use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
+use induct::internal::{Degree, chains, gauss_legendre};
+use induct::theory::{Coupling, Weights, enumerate, margin_needed};
 use rayon::prelude::*;
 
 use super::evidence::Point;

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use induct::internal::{arithmetic, check_records, kept_steps};
 use induct::measure::{Column, KL_TRUTH};
 use induct::model::Model;
 use induct::probe::{self, History};
 use induct::recipe::Recipe;
-use induct::run::{
-    Checkpoint, Ended, Identity, NUMERICS, Recording, Summary, arithmetic, check_records,
-    kept_steps,
-};
+use induct::run::{Checkpoint, Ended, Identity, NUMERICS, Recording, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;

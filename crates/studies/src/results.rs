@@ -1,8 +1,9 @@
 //! Everything that was trained, with an exam of every final model.
 
 use induct::chain::{Address, Purpose};
+use induct::internal::{EXAM_SET, median};
 use induct::model::Model;
-use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
+use induct::probe::{Draw, Positions, ProbeError, TestSet};
 use induct::recipe::{Recipe, RecordSpec};
 use rayon::prelude::*;
 

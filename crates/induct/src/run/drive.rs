@@ -260,6 +260,7 @@ impl Run {
                 .record
                 .next_record(step, records.recipe.train.steps);
             let nearest = records.history.nearest(&records.recipe.task.ladder());
+            let nearest = nearest.zip(records.history.last_step());
             let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = trainer.step() + 1 == next;
