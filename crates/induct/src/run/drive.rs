@@ -264,7 +264,7 @@ impl Run {
             let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = trainer.step() + 1 == next;
-                    loss = Some(trainer.advance_watched(last)?);
+                    loss = Some(trainer.advance_observed(last, &|_| {})?);
                     let progress = Progress {
                         step: trainer.step(),
                         loss,
