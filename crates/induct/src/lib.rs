@@ -88,8 +88,7 @@ pub mod block {
 /// Models: their parameters, forward and backward.
 ///
 /// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision.
-/// [`model::reference`] computes the same in double precision, one sequence at a
-/// time, from the formulas.
+/// [`model::reference`] computes the same in double precision, one sequence at a time, from the formulas.
 pub mod model {
     pub use induct_kernels::model::{
         Activation, Activations, Array, AttentionSpec, BlockSpec, Dropout, DropoutRates, Evaluator,

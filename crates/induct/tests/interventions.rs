@@ -53,6 +53,21 @@ fn losses(history: &History) -> Vec<f64> {
 }
 
 #[test]
+fn other_interventions_change_nothing_else_in_a_recipe() {
+    let mut recipe = recipe(&ALL_KINDS);
+    recipe.train.batch = 7;
+    let other = recipe.with_interventions(&[ALL_KINDS[4].to_owned()]);
+    recipe.intervene = parsed(&ALL_KINDS[4..5]).unwrap().intervene;
+    assert_eq!(other, Ok(recipe.clone()));
+    let refused = recipe.with_interventions(&[ALL_KINDS[7].to_owned()]);
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.starts_with("intervene[0] changes how weights are trained"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_run_is_the_untouched_one_up_to_its_first_intervention() {
     let (plain, ..) = recorded(&recipe(&[]), 2);
     let clamped =
