@@ -42,12 +42,15 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 
 /// Overrides, with interventions as given by `--intervene` in place of the recipe's own.
 pub fn with_interventions(overrides: &[String], interventions: &[String]) -> Vec<String> {
-    let entries: Vec<String> = interventions
-        .iter()
-        .map(|entry| format!("{{{entry}}}"))
-        .collect();
-    let all = (!entries.is_empty()).then(|| format!("intervene=[{}]", entries.join(", ")));
+    let entries = inline_tables(interventions).join(", ");
+    let all = (!entries.is_empty()).then(|| format!("intervene=[{entries}]"));
     overrides.iter().cloned().chain(all).collect()
+}
+
+/// Interventions as given by `--intervene`, as inline tables.
+pub fn inline_tables(interventions: &[String]) -> Vec<String> {
+    let tables = interventions.iter().map(|entry| format!("{{{entry}}}"));
+    tables.collect()
 }
 
 pub fn read(path: &Path, text: &str, overrides: &[String]) -> Result<Recipe, Failure> {

@@ -1,10 +1,10 @@
 //! Training as the command line does it: with progress, until Ctrl-C, and with advice where it fails.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+use induct::internal::level_with;
 use induct::recipe::Recipe;
-use induct::run::{Progress, Record, Sink, level_with};
+use induct::run::Progress;
 use induct::train::OptimizerSpec;
 use induct_store::{How, Outcome, Session, SessionError, StoreError};
 
@@ -12,47 +12,23 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
 /// Trains a run to its end on the current thread pool, or until the user interrupts it. `follow` is called
-/// first with the step that training starts from, then with every step, and with the step of the last record
-/// if one was made.
+/// first with the step that training starts from, then with every step.
 pub fn train(
     session: &Session,
     interrupt: &Interrupt,
-    follow: impl FnMut(&Progress, Option<u64>) + Send,
+    mut follow: impl FnMut(&Progress) + Send,
 ) -> Result<Outcome, Failure> {
-    let mut follower = Follower {
-        follow,
-        recorded: None,
-        interrupt,
-    };
-    let outcome = session.train(&mut follower);
+    let outcome = session.train(&mut |progress: &Progress| {
+        follow(progress);
+        match interrupt.asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
     outcome.map_err(|error| match error {
         SessionError::Store(error) => advised(error, session.how),
         other => other.into(),
     })
-}
-
-/// Reports progress, and stops a run that the user has interrupted.
-struct Follower<'a, F> {
-    follow: F,
-    recorded: Option<u64>,
-    interrupt: &'a Interrupt,
-}
-
-impl<F: FnMut(&Progress, Option<u64>) + Send> Sink for Follower<'_, F> {
-    type Error = Infallible;
-
-    fn record(&mut self, record: &Record) -> Result<(), Infallible> {
-        self.recorded = Some(record.step);
-        Ok(())
-    }
-
-    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        (self.follow)(progress, self.recorded);
-        match self.interrupt.asked() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
 }
 
 /// Adds advice on what to do about a folder that cannot be used.

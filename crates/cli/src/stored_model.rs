@@ -2,7 +2,7 @@
 
 use induct::model::Model;
 use induct::probe::History;
-use induct::recipe::{InterveneSpec, Recipe, WeightsSpec};
+use induct::recipe::{Recipe, WeightsSpec};
 use induct::run::in_force;
 use induct_store::{RunFolder, complete, snapshot_weights};
 
@@ -87,23 +87,11 @@ impl<'a> StoredModels<'a> {
     }
 }
 
-/// The recipe of a run with other interventions, all of which must change what a trained model computes.
+/// The recipe of a run with other interventions.
 fn other_interventions(recipe: &Recipe, interventions: &[String]) -> Result<Recipe, Failure> {
-    // How many sequences training took at once does not matter to a model that is trained.
-    let fixed = ["train.batch=64", "record.test_sequences=64"].map(String::from);
-    let overrides = recipes::with_interventions(&fixed, interventions);
-    let mut other = Recipe::from_toml(&recipe.to_toml(), &overrides)
+    let mut other = recipe
+        .with_interventions(&recipes::inline_tables(interventions))
         .map_err(|error| Failure::usage(format!("--intervene: {error}")))?;
-    if let Some(index) = other
-        .intervene
-        .iter()
-        .position(InterveneSpec::is_about_weights)
-    {
-        return Err(Failure::usage(format!(
-            "--intervene: intervene[{index}] changes how weights are trained, not what a trained model computes; \
-             here it can be ablate, clamp, patch or stop-gradient"
-        )));
-    }
     complete(&mut other).map_err(|(place, error)| {
         Failure::from(error).while_at(&format!("--intervene: {place}"))
     })?;

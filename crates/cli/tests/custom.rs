@@ -1,7 +1,6 @@
 //! Runs of another program, with a prior, a strategy, a measure and an optimiser of its own: their files alone are
 //! enough to look at them, and not enough to train or measure.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use induct::Custom;
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::{Column, CustomMeasure, Measure, Observation, Scope};
 use induct::recipe::Recipe;
-use induct::run::{Progress, Record, Sink};
+use induct::run::Progress;
 use induct::strategy::Strategy;
 use induct::train::{Optimizer, OptimizerSpec, Update, no_snapshots};
 use induct_store::{How, Session};
@@ -101,24 +100,6 @@ fn recipe() -> Recipe {
     recipe
 }
 
-/// Stops a run after some steps.
-struct StopAt(u64);
-
-impl Sink for StopAt {
-    type Error = Infallible;
-
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        if progress.step >= self.0 {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 /// What such a program does: trains until a step, from where an earlier session stopped.
 fn train(path: &Path, until: u64) {
     let how = if path.exists() { How::Resume } else { How::New };
@@ -130,7 +111,11 @@ fn train(path: &Path, until: u64) {
         snapshots: &no_snapshots,
         remark: &|_| {},
     };
-    session.train(&mut StopAt(until)).unwrap();
+    let mut stop_at = |progress: &Progress| match progress.step >= until {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    session.train(&mut stop_at).unwrap();
 }
 
 #[test]

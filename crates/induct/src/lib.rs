@@ -33,13 +33,14 @@
 //!
 //! In the order in which data flows: a module uses those above it only.
 //!
-//! 1. [`lanes`]: eight numbers side by side, and the instructions that compute with them
-//! 2. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
-//! 3. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, Bayes
-//! 4. [`task`]: where sequences come from: chains over a prior, or another program's task
-//! 5. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations
+//! 1. [`lanes`]: the instructions that compute with eight numbers side by side
+//! 2. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations; [`block`]
+//!    for blocks of your own
+//! 3. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
+//! 4. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, Bayes
+//! 5. [`task`]: where sequences come from: chains over a prior, or another program's task
 //! 6. [`measure`]: what a number in a run's records means
-//! 7. [`recipe`]: everything that determines a run
+//! 7. [`recipe`]: everything that determines a run; [`settings`] describes its kinds
 //! 8. [`train`]: losses, optimisers, one step
 //! 9. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
 //! 10. [`run`]: the training loop, which drives a sink
@@ -54,7 +55,7 @@
 
 pub mod catalogue;
 pub mod chain;
-pub mod digest;
+mod digest;
 pub mod measure;
 mod optimizer;
 pub mod probe;
@@ -86,18 +87,40 @@ pub mod block {
 
 /// Models: their parameters, forward and backward.
 ///
-/// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision;
-/// [`model::RULES`] say which. [`model::reference`] computes the same in double precision, one sequence at a
-/// time, from the formulas.
+/// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision.
+/// [`model::reference`] computes the same in double precision, one sequence at a time, from the formulas.
 pub mod model {
     pub use induct_kernels::model::{
-        Activation, Activations, Array, AttentionSpec, BlockSpec, Choice, Dropout, DropoutRates,
-        Evaluator, Heads, InitStd, InputError, Instead, Intervention, Kernel, Kind, Layout,
-        MAX_LENGTH, Matrix, Minimal, MinimalForm, MinimalSpec, MinimalStart, MlpSpec, Model,
-        ModelSpec, OutputProjection, Part, Place, Port, Positions, RULES, Rule, Site, Target,
-        Tensor, Transformer, TransformerSpec, TransformerStart, circuits, multiply_at_peak,
-        reference,
+        Activation, Activations, Array, AttentionSpec, BlockSpec, Dropout, DropoutRates, Evaluator,
+        Heads, InitStd, InputError, Instead, Intervention, Kind, MAX_LENGTH, Matrix, Minimal,
+        MinimalForm, MinimalSpec, MinimalStart, MlpSpec, Model, ModelSpec, OutputProjection, Place,
+        Port, Positions, Site, Target, Tensor, Transformer, TransformerSpec, TransformerStart,
+        circuits, reference,
     };
+}
+
+/// What only this workspace uses: the benchmark, the store, the studies. It may change with any version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::chain::table::context_index;
+    pub use crate::probe::estimate::median;
+    pub use crate::probe::instruments::{EXAM_SET, columns_named};
+    pub use crate::probe::phases::{Course, drops, phases};
+    pub use crate::run::drive::check_records;
+    pub use crate::run::event::{kept_steps, last_step};
+    pub use crate::run::identity::{arithmetic, level_with};
+    pub use crate::strategy::registry::is_slow;
+    pub use crate::theory::classes::{Class, Classes};
+    pub use crate::theory::coupling::check_length;
+    pub use crate::theory::quadrature::{Degree, WeightedChain, chains, gauss_legendre};
+    pub use crate::train::feed::{batch_address, batch_dropout_keys, dropout_keys};
+    pub use crate::train::trainer::StepPart;
+    pub use induct_kernels::model::{Choice, Kernel, Layout, Part, RULES, Rule, multiply_at_peak};
+
+    /// Checksums.
+    pub mod digest {
+        pub use crate::digest::{hex, weights};
+    }
 }
 
 pub use induct_kernels::{Custom, Invalid};

@@ -74,7 +74,7 @@ fn steps_allocate_nothing() {
             }
             let before = COUNT.load(Ordering::Relaxed);
             for _ in 0..STEPS {
-                trainer.advance_watched(true).unwrap();
+                trainer.advance_observed(true, &|_| {}).unwrap();
                 assert!(trainer.gradient().iter().any(|&g| g != 0.0));
             }
             COUNT.load(Ordering::Relaxed) - before

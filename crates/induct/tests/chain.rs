@@ -1,6 +1,7 @@
 //! Sequences drawn from a prior.
 
-use induct::chain::{self, Address, Purpose, Sampler, TaskPrior, context_index};
+use induct::chain::{self, Address, Purpose, Sampler, TaskPrior};
+use induct::internal::context_index;
 use induct::recipe::Recipe;
 
 fn address(seed: u64) -> Address {

@@ -8,6 +8,7 @@ use induct::chain::prior::{Dirichlet, Mixture, Pool, PoolWeights};
 use induct::chain::{
     Alpha, Draft, DrawError, Generator, Law, MixturePart, Prior, PriorSpec, Rows, Start, open_unit,
 };
+use induct::internal::batch_address;
 use induct::measure::{
     AttentionOn, Column, Context, CustomMeasure, INDUCTION, KL_STRATEGY, KL_STRATEGY_ALL, KL_TRUTH,
     Measure, Observation, Of, Scope,
@@ -17,9 +18,7 @@ use induct::recipe::{Event, Recipe, StageSpec};
 use induct::run::{Ending, Identity};
 use induct::strategy::{Ngram, Scratch, Strategy, Uniform};
 use induct::task::{Sequence, Task, TokenBlock};
-use induct::train::{
-    MAX_MOMENTS, Optimizer, OptimizerSpec, Trainer, Update, batch_address, samples,
-};
+use induct::train::{MAX_MOMENTS, Optimizer, OptimizerSpec, Trainer, Update, samples};
 use induct::{Custom, Invalid};
 
 use crate::interrupted::{interrupted, recipe, recorded};

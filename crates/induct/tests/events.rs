@@ -1,7 +1,8 @@
 //! Events: a run that its own onset of a phase ends is a run that was cut off there, and nothing else.
 
+use induct::internal::last_step;
 use induct::recipe::Recipe;
-use induct::run::{Ended, Identity, last_step};
+use induct::run::{Ended, Identity};
 
 use crate::interrupted::{self, recorded};
 

@@ -53,6 +53,21 @@ fn losses(history: &History) -> Vec<f64> {
 }
 
 #[test]
+fn other_interventions_change_nothing_else_in_a_recipe() {
+    let mut recipe = recipe(&ALL_KINDS);
+    recipe.train.batch = 7;
+    let other = recipe.with_interventions(&[ALL_KINDS[4].to_owned()]);
+    recipe.intervene = parsed(&ALL_KINDS[4..5]).unwrap().intervene;
+    assert_eq!(other, Ok(recipe.clone()));
+    let refused = recipe.with_interventions(&[ALL_KINDS[7].to_owned()]);
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.starts_with("intervene[0] changes how weights are trained"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_run_is_the_untouched_one_up_to_its_first_intervention() {
     let (plain, ..) = recorded(&recipe(&[]), 2);
     let clamped =
@@ -160,12 +175,12 @@ fn a_whole_transplant_is_exactly_the_other_weights() {
     let weights = |value: f32| vec![value; model.layout().len()];
     let (own, other) = (weights(1.0), weights(1e-20));
     if let Some(WeightsSpec::Snapshot(from)) = transplanted.intervene[0].weights_mut() {
-        from.weights = induct::digest::weights(&other);
+        from.weights = induct::internal::digest::weights(&other);
     }
     transplanted.from = Some(FromSpec {
         run: "own".into(),
         step: 0,
-        weights: induct::digest::weights(&own),
+        weights: induct::internal::digest::weights(&own),
     });
     let find = |from: &FromSpec| {
         Ok(if from.run == "own" {

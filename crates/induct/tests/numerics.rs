@@ -16,10 +16,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use induct::catalogue::{SETTINGS, Setting};
+use induct::internal::{RULES, arithmetic};
 use induct::lanes::use_level;
-use induct::model::RULES;
 use induct::probe::Instruments;
-use induct::run::{NUMERICS, Recorder, arithmetic};
+use induct::run::{NUMERICS, Recorder};
 use induct::train::no_snapshots;
 use rayon::prelude::*;
 

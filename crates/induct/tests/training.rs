@@ -1,15 +1,13 @@
 //! Training: on exactly the addressed batches, by the reference's gradients.
 
 use induct::chain::Law;
+use induct::internal::{batch_address, batch_dropout_keys, dropout_keys};
 use induct::measure::GRADIENT_NORM;
 use induct::model::Matrix;
 use induct::model::reference::{Reference, Sequence, tape::Tape};
 use induct::recipe::{Labels, Recipe};
 use induct::strategy::Scratch;
-use induct::train::{
-    AdamW, Decay, OptimizerSpec, TrainError, Trainer, batch_address, batch_dropout_keys,
-    dropout_keys, samples,
-};
+use induct::train::{AdamW, Decay, OptimizerSpec, TrainError, Trainer, samples};
 use induct_kernels::loss::cross_entropy_of_laws_reference;
 
 use crate::interrupted;

@@ -47,7 +47,9 @@ impl From<RecipeError> for Problem {
             RecipeError::Override { text, .. } => {
                 text.split_once('=').map(|(key, _)| key.trim().to_owned())
             }
-            RecipeError::Syntax(_) | RecipeError::TooDeep => None,
+            RecipeError::Syntax(_) | RecipeError::TooDeep | RecipeError::AboutWeights { .. } => {
+                None
+            }
         };
         Self {
             field,

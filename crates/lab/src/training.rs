@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use induct::internal::kept_steps;
 use induct::probe::{History, IN_DISTRIBUTION, Instruments};
 use induct::recipe::Recipe;
-use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary, kept_steps};
+use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary};
 use induct::train::no_snapshots;
 use serde::Serialize;
 

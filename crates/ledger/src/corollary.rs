@@ -8,7 +8,8 @@
 //! −∂L/∂v_j = 1/(2t) Σ_{n≤N, n even ≥ 2} (N−n+1)/(n+1),  N = t−j+1                 (at W_k = 11ᵀ)
 //! ```
 
-use induct::theory::{Classes, Coupling, Weights};
+use induct::internal::Classes;
+use induct::theory::{Coupling, Weights};
 
 use super::Entry;
 use super::evidence::Point;

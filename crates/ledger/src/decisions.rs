@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use induct::chain::PriorSpec;
     use induct::chain::prior::Symmetric;
-    use induct::theory::gauss_legendre;
+    use induct::internal::gauss_legendre;
 
     #[test]
     fn sampled_decisions_agree_with_all_sequences() {

@@ -1,9 +1,8 @@
 //! Appendix A: the model, the margin, the population loss, and the gradient of a logit at the start.
 
+use induct::internal::{Degree, WeightedChain, chains};
 use induct::model::{Matrix, MinimalSpec, Model, ModelSpec, reference};
-use induct::theory::{
-    Coupling, Degree, Step, WeightedChain, Weights, chains, descend, enumerate, margin_needed,
-};
+use induct::theory::{Coupling, Step, Weights, descend, enumerate, margin_needed};
 
 use super::Entry;
 use super::evidence::Point;

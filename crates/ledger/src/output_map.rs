@@ -1,8 +1,8 @@
 //! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
 
+use induct::internal::{Class, Classes};
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
 use induct::probe::Moments;
-use induct::theory::{Class, Classes};
 
 use super::Entry;
 use super::evidence::Point;

@@ -1,6 +1,7 @@
 //! Appendix A, the Proposition: a first step on all chains, a second on chains with a = b near one half.
 
-use induct::theory::{Coupling, Step, Weights, descend, gauss_legendre};
+use induct::internal::gauss_legendre;
+use induct::theory::{Coupling, Step, Weights, descend};
 
 use super::Entry;
 use super::evidence::Point;

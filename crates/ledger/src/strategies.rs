@@ -1,9 +1,9 @@
 //! Section 2: the posterior of a chain, and the strategies that the minimal model can express.
 
 use induct::chain::Alpha;
+use induct::internal::{Class, Classes, gauss_legendre};
 use induct::model::{MinimalSpec, MinimalStart, Model, ModelSpec, reference};
 use induct::strategy::{self, Ngram, Strategy};
-use induct::theory::{Class, Classes, gauss_legendre};
 
 use super::Entry;
 use super::evidence::Point;

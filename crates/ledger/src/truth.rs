@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use induct::chain::prior::{Fixed, Symmetric};
-use induct::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior};
-use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
+use induct::chain::{PriorSpec, Purpose, Sampler, TaskPrior, address};
+use induct::internal::{Degree, chains, gauss_legendre};
+use induct::theory::{Coupling, Weights, enumerate, margin_needed};
 use rayon::prelude::*;
 
 use super::evidence::Point;
@@ -57,11 +58,7 @@ pub fn symmetric(epsilon: f64) -> TaskPrior {
 /// Sequences of t symbols from a prior, each with the probabilities of its next symbol.
 pub fn drawn(prior: &TaskPrior, seed: u64, t: usize, count: usize) -> Vec<(Vec<u8>, [f64; 2])> {
     let mut sampler = Sampler::new(prior);
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed,
-        step: 0,
-    };
+    let address = address(Purpose::Fresh, seed, 0);
     let draw = |index: u64| {
         let mut x = vec![0; t];
         let table = sampler.sequence(prior, address, index, &mut x);

@@ -1,6 +1,6 @@
 //! Curves over training: every seed's own, faint, and their median, bold.
 
-use induct::probe::median;
+use induct::internal::median;
 use induct_figure::{Axis, Colour, Level, Mark, Plot, Series, plain};
 
 use crate::strategy_colours;

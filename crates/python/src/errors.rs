@@ -64,6 +64,7 @@ impl From<BadRecipe> for Failure {
             BadRecipe::Key { ref path, .. } => {
                 Failure(RecipeError::new_err((error.to_string(), path.clone())))
             }
+            BadRecipe::AboutWeights { .. } => Self::input(error.to_string()),
             _ => Failure(RecipeError::new_err(error.to_string())),
         }
     }

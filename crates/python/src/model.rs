@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use induct::chain::{Address, Purpose};
-use induct::digest;
+use induct::internal::digest;
 use induct::model::{Array, Instead, Model};
-use induct::probe::{Divergence, Draw, Positions, TestSet, Whole, fresh};
+use induct::probe::{Comparison, Positions, Whole, compare, fresh};
 use induct::recipe::{InterveneSpec, Recipe, WeightsSpec};
 use induct_pictures::attention::{Attention, figure};
 use numpy::ndarray::ArrayD;
@@ -215,26 +214,11 @@ impl PyModel {
     ) -> Result<Self, Failure> {
         let mut weights = self.weights.clone();
         models.iter().for_each(|model| model.lend(&mut weights));
-        // How many sequences training took at once does not matter to a model that is trained.
-        let mut overrides = ["train.batch=64", "record.test_sequences=64"]
-            .map(String::from)
-            .to_vec();
-        overrides.push(format!("intervene=[{}]", entries.join(", ")));
-        let read = Recipe::from_toml(&self.recipe.to_toml(), &overrides)?;
-        let mut recipe = (*self.recipe).clone();
-        recipe.intervene = read.intervene;
-        let first =
-            |refused: &dyn Fn(&InterveneSpec) -> bool| recipe.intervene.iter().position(refused);
-        if let Some(index) = first(&InterveneSpec::is_about_weights) {
-            return Err(Failure::input(format!(
-                "intervene[{index}] changes how weights are trained, not what a trained model computes; here it \
-                 can be ablate, clamp, patch or stop-gradient"
-            )));
-        }
+        let mut recipe = self.recipe.with_interventions(&entries)?;
         // Weights of the run itself would have to be trained, which nobody asked for.
         let own =
             |spec: &InterveneSpec| matches!(spec.weights(), Some((_, WeightsSpec::Own { .. })));
-        if let Some(index) = first(&own) {
+        if let Some(index) = recipe.intervene.iter().position(own) {
             return Err(Failure::input(format!(
                 "intervene[{index}] takes weights of the run's own step; give the model of that step instead, as in \
                  run.model(step)"
@@ -364,43 +348,25 @@ impl PyModel {
         known.custom_strategies.clear();
         let strategies = known.strategies(&*task)?.into_iter();
         let asked: Vec<_> = strategies.map(|s| (s, Positions::All)).collect();
-        let mut names = vec!["truth".to_owned()];
-        names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
-        let address = Address {
-            purpose: Purpose::Fresh,
-            seed: recipe.seeds.eval,
-            step: 0,
-        };
-        let mut sums: Vec<Divergence> = Vec::new();
-        for first in (0..sequences).step_by(PIECE) {
-            let draw = Draw {
-                address,
-                sequences: first..(first + PIECE as u64).min(sequences),
-                length: recipe.task.length,
-                thorough: sequences,
-            };
-            let set = TestSet::draw(&*task, &draw, &asked)?;
-            let found = set.divergences(&self.model, &self.params)?;
-            for (sum, more) in sums.iter_mut().zip(&found) {
-                sum.merge(more);
-            }
-            if sums.is_empty() {
-                sums = found;
-            }
-        }
+        let model = Some((&self.model, &self.params[..]));
+        let found: Vec<Comparison> =
+            compare::<Failure>(recipe, &*task, &asked, model, sequences, |_| {})?;
         let estimated = |moments: &induct::probe::Moments| {
             let estimate = moments.estimate();
             (estimate.mean, estimate.se)
         };
-        let entry = |(name, kl): (String, &Divergence)| {
-            (name, estimated(&kl.last), kl.all.as_ref().map(estimated))
+        let entry = |(index, of): (usize, &Comparison)| {
+            let name = if index == 0 { "truth" } else { &of.name };
+            let kl = of.to_model.expect("there is a model");
+            (
+                name.to_owned(),
+                estimated(&kl.last),
+                kl.all.as_ref().map(estimated),
+            )
         };
-        Ok(names.into_iter().zip(&sums).map(entry).collect())
+        Ok(found.iter().enumerate().map(entry).collect())
     }
 }
-
-/// Sequences that are measured at a time.
-const PIECE: usize = 2048;
 
 /// A model from its recipe, its weights by tensor in order, and its step.
 #[pyfunction]

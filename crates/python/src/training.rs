@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use induct::internal::level_with;
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
-use induct::run::level_with;
 use induct::train::many;
 use induct_store::{How, Outcome, RunFiles, RunFolder, Session, SessionError, Storage, StoreError};
 use pyo3::prelude::*;

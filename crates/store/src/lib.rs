@@ -9,7 +9,7 @@
 //! .lock                                locked by the process that trains
 //! ```
 //!
-//! [`Session`] trains a recipe into a [`Storage`]: a folder, or the same files in memory. [`RunFolder`] reads a run from
+//! [`train`] trains a recipe into a folder. [`Session`] does so with a watcher, and into any [`Storage`]: a folder, or the same files in memory. [`RunFolder`] reads a run from
 //! there, one file at a time. [`files_of`] makes the same files of a run that was trained elsewhere. [`OutputFolder`] is
 //! the folder of anything else that the program makes (a report, a sweep), claimed in the same way.
 //!
@@ -49,7 +49,7 @@ pub use output_folder::{Mark, OutputFolder};
 pub use regular::read_regular;
 pub use run_files::{Excerpt, files_of};
 pub use run_folder::RunFolder;
-pub use session::{Outcome, Session, SessionError};
+pub use session::{Outcome, Session, SessionError, train};
 pub use sources::{SourceError, complete, snapshot_weights, start_from};
 pub use storage::{RunFiles, Storage};
 pub use writer::How;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use induct::digest;
+use induct::internal::digest;
 use induct::measure::Column;
 use induct::probe::History;
 

@@ -1,8 +1,9 @@
 //! A run's folder before training: whether it can be used, what is resumed, and what is cleared away.
 
+use induct::internal::{check_records, kept_steps};
 use induct::probe::{self, History};
 use induct::recipe::{Difference, Recipe};
-use induct::run::{Checkpoint, Ended, Summary, check_records, kept_steps};
+use induct::run::{Checkpoint, Ended, Summary};
 
 use crate::error::StoreError;
 use crate::layout::{

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use induct::internal::{arithmetic, check_records, columns_named, kept_steps};
 use induct::measure::{Column, KL_TRUTH};
 use induct::model::Model;
 use induct::probe::{self, History};
 use induct::recipe::Recipe;
-use induct::run::{
-    Checkpoint, Ended, Identity, NUMERICS, Recording, Summary, arithmetic, check_records,
-    kept_steps,
-};
+use induct::run::{Checkpoint, Ended, Identity, NUMERICS, Recording, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -279,7 +277,7 @@ impl RunFolder {
         let columns = match self.columns()? {
             Some(columns) => columns,
             None => {
-                let named = probe::columns_named(&self.recipe, metrics::names(&bytes));
+                let named = columns_named(&self.recipe, metrics::names(&bytes));
                 named.ok_or_else(|| damaged(metrics::OTHER_COLUMNS.into()))?
             }
         };

@@ -3,7 +3,7 @@
 //! A sealed file has `sha256:` and 32 hexadecimal digits near its beginning: the digest of the whole file
 //! with zeros in their place. So a comment, a JSON string and the metadata of tensors can all carry it.
 
-use induct::digest;
+use induct::internal::digest;
 
 const MARK: &str = "sha256:";
 const DIGITS: usize = 32;

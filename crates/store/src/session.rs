@@ -1,6 +1,7 @@
 //! One session of training in a run's folder: the loop, and the writer of its files.
 
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,8 +13,10 @@ use induct::run::{Ending, Progress, Run, Sink, SinkPair, Summary, Unfit, WatchEr
 use induct::train::TrainError;
 
 use crate::error::StoreError;
+use crate::layout::RECIPE;
 use crate::opening;
 use crate::run_folder::RunFolder;
+use crate::sources::snapshot_weights;
 use crate::storage::Storage;
 use crate::writer::{How, Opening};
 
@@ -70,6 +73,26 @@ pub struct Session<'a> {
     pub snapshots: &'a (dyn Fn(&FromSpec) -> Result<Vec<f32>, Invalid> + Sync),
     /// Told why an earlier run in the folder is not resumed, if that is the case.
     pub remark: &'a (dyn Fn(&str) + Sync),
+}
+
+/// Trains a recipe to its end in a folder, as `induct train` does; from its last checkpoint on, if the folder holds one
+/// of this run. Commands can then show it.
+pub fn train(recipe: &Recipe, path: &Path) -> Result<Summary, SessionError> {
+    let session = Session {
+        recipe,
+        path,
+        how: match path.join(RECIPE).exists() {
+            true => How::Resume,
+            false => How::New,
+        },
+        instruments: None,
+        snapshots: &snapshot_weights,
+        remark: &|_| {},
+    };
+    match session.train(&mut |_: &Progress| ControlFlow::Continue(()))? {
+        Outcome::Ended { summary, .. } => Ok(*summary),
+        Outcome::Stopped(_) => unreachable!("nothing stops it"),
+    }
 }
 
 impl Session<'_> {

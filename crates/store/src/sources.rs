@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use induct::Invalid;
-use induct::digest;
+use induct::internal::digest;
 use induct::model::Tensor;
 use induct::recipe::{FromSpec, Recipe, WeightsSpec};
 

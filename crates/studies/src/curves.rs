@@ -1,7 +1,8 @@
 //! Curves over training: every seed's own, thin, and their median, bold.
 
+use induct::internal::{Course, drops, median, phases};
 use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Course, LossDrop, Phase, drops, median, phases};
+use induct::probe::{LossDrop, Phase};
 use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };

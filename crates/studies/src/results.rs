@@ -1,8 +1,9 @@
 //! Everything that was trained, with an exam of every final model.
 
-use induct::chain::{Address, Purpose};
+use induct::chain::{Purpose, address};
+use induct::internal::{EXAM_SET, median};
 use induct::model::Model;
-use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
+use induct::probe::{Draw, Positions, ProbeError, TestSet};
 use induct::recipe::{Recipe, RecordSpec};
 use rayon::prelude::*;
 
@@ -114,11 +115,7 @@ pub(crate) fn fresh_set(
     }
     let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {
-        address: Address {
-            purpose: Purpose::Test,
-            seed: recipe.seeds.eval,
-            step: number,
-        },
+        address: address(Purpose::Test, recipe.seeds.eval, number),
         sequences: 0..sequences,
         length: recipe.task.length,
         thorough: 0,

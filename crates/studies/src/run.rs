@@ -1,7 +1,8 @@
 //! A recorded run, and what can be read from its records.
 
+use induct::internal::median;
 use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{IN_DISTRIBUTION, LossDrop, Phase, median};
+use induct::probe::{IN_DISTRIBUTION, LossDrop, Phase};
 use induct::run::{Ended, Recording};
 
 use crate::results::Exam;

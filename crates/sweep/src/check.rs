@@ -196,10 +196,10 @@ pub fn check_points(
         last,
         curves,
         strategies,
-        runs: study.results.runs.unwrap_or(match small {
-            true => Keep::All,
-            false => Keep::None,
-        }),
+        runs: study
+            .results
+            .runs
+            .unwrap_or(if small { Keep::All } else { Keep::None }),
     };
     Ok((digests, kept))
 }

@@ -70,7 +70,7 @@ fn seconds(recipe: &Recipe, seeds: u64) -> Result<f64, SweepError> {
         let record = measure().min(measure());
         let step = match times.is_empty() {
             true => 0.0,
-            false => induct::probe::median(&times),
+            false => induct::internal::median(&times),
         };
         let records = recipe.record.record_count(recipe.train.steps) as f64;
         Ok(shared + setup + step * recipe.train.steps as f64 + record * records)

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use induct::digest;
+use induct::internal::digest;
 use induct_store::read_regular;
 use serde::{Deserialize, Serialize};
 

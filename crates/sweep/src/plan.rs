@@ -6,7 +6,7 @@
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
-use induct::digest;
+use induct::internal::digest;
 use induct::recipe::Recipe;
 use induct::run::NUMERICS;
 use serde::{Deserialize, Serialize};

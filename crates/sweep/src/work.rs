@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use induct::probe::{History, Instruments};
 use induct::recipe::Recipe;
-use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
+use induct::run::{Ending, NUMERICS, Progress, Run, Sink, Summary};
 use induct::train::many;
 use induct_store::{
     How, Outcome, RunFolder, Session, SessionError, Storage, StoreError, snapshot_weights,
@@ -79,31 +79,6 @@ pub struct WorkSummary {
     pub elsewhere: u64,
     /// Runs of its shard that are not tried again, because their process died too often.
     pub given_up: u64,
-}
-
-/// Tells of steps, and stops a run on demand.
-struct Follower<'a> {
-    work: &'a Work<'a>,
-    pace: f64,
-    step: u64,
-}
-
-impl Sink for Follower<'_> {
-    type Error = Infallible;
-
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        let more = progress.step.saturating_sub(self.step);
-        self.step = progress.step;
-        (self.work.report)(Report::Further(self.pace * more as f64));
-        if (self.work.stop)() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// Calls a function when it is dropped.
@@ -275,15 +250,22 @@ impl Shared<'_> {
         let plan = &self.work.sweep.plan;
         let recipe = plan.recipe(run)?;
         let expected = plan.seconds(run);
-        let mut follower = Follower {
-            work: self.work,
-            pace: expected / recipe.train.steps.max(1) as f64,
-            step: 0,
+        let pace = expected / recipe.train.steps.max(1) as f64;
+        let mut step = 0;
+        // Tells of steps, and stops the run on demand.
+        let mut follow = |progress: &Progress| {
+            let more = progress.step.saturating_sub(step);
+            step = progress.step;
+            (self.work.report)(Report::Further(pace * more as f64));
+            match (self.work.stop)() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         };
         let instruments = self.instruments(&recipe)?;
         let trained = match plan.keeps(run) {
-            true => self.in_folder(&recipe, instruments, &mut follower),
-            false => in_memory(&recipe, instruments, &mut follower),
+            true => self.in_folder(&recipe, instruments, &mut follow),
+            false => in_memory(&recipe, instruments, &mut follow),
         }?;
         let (summary, history) = match trained {
             Trained::Ended(left) => left,
@@ -291,8 +273,8 @@ impl Shared<'_> {
             Trained::Elsewhere => return Ok(Trained::Elsewhere),
         };
         // An event may have ended it early.
-        let rest = recipe.train.steps.saturating_sub(follower.step);
-        (self.work.report)(Report::Further(follower.pace * rest as f64));
+        let rest = recipe.train.steps.saturating_sub(step);
+        (self.work.report)(Report::Further(pace * rest as f64));
         let row = Row::of(run.key, &recipe, &summary, &history, &plan.kept);
         Ok(Trained::Ended(row))
     }
@@ -301,7 +283,7 @@ impl Shared<'_> {
         &self,
         recipe: &Recipe,
         instruments: Arc<Instruments>,
-        follower: &mut Follower,
+        follow: &mut impl Sink<Error = Infallible>,
     ) -> Result<Trained<Left>, SweepError> {
         let sweep = self.work.sweep;
         let path = sweep.run_folder(&row::name(recipe));
@@ -313,7 +295,7 @@ impl Shared<'_> {
             snapshots: &snapshot_weights,
             remark: &|text| (self.work.report)(Report::Remark(text.to_owned())),
         };
-        match session.train(follower) {
+        match session.train(follow) {
             Ok(Outcome::Stopped(_)) => Ok(Trained::Stopped),
             Ok(Outcome::Ended { summary, .. }) => {
                 let history = RunFolder::open(&path)?.history()?;
@@ -350,12 +332,12 @@ impl Shared<'_> {
 fn in_memory(
     recipe: &Recipe,
     instruments: Arc<Instruments>,
-    follower: &mut Follower,
+    follow: &mut impl Sink<Error = Infallible>,
 ) -> Result<Trained<Left>, SweepError> {
     let started = Instant::now();
     let run = Run::with_snapshots(recipe, instruments, &snapshot_weights);
     let mut run = run.map_err(|error| SweepError::Failed(error.to_string()))?;
-    let Ok(ending) = run.drive(follower);
+    let Ok(ending) = run.drive(follow);
     if let Ending::PriorFailed { step, error } = &ending {
         return Err(SweepError::Failed(format!("step {step}: {error}")));
     }

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use induct::internal::{StepPart, multiply_at_peak};
 use induct::lanes::{LANES, instructions};
-use induct::model::multiply_at_peak;
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
 use induct::task::TokenBlock;
-use induct::train::{StepPart, Trainer, samples};
+use induct::train::{Trainer, samples};
 use serde_json::{Value, json};
 
 use super::{engines, note, numbers};

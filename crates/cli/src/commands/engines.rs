@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use induct::catalogue::SETTINGS;
-use induct::model::{Model, RULES, Rule};
+use induct::internal::{RULES, Rule};
+use induct::model::Model;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

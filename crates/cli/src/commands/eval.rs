@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use induct::chain::{Address, Purpose};
-use induct::lanes::LANES;
-use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet};
+use induct::internal::is_slow;
+use induct::probe::{Comparison, Divergence, Estimate, Moments, Positions, compare};
 use induct::recipe::Recipe;
-use induct::strategy::{self, Strategy};
+use induct::strategy::Strategy;
 use induct::task::Task;
 use induct_store::RunFolder;
 use serde::{Serialize, Serializer};
@@ -54,9 +53,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Roughly how many numbers are kept in memory at once: predictions on one piece of the test set.
-const CHUNK: usize = 1 << 25;
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recipe, trained) = subject(arguments)?;
     let task = recipe.own_task()?;
@@ -77,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         strategies,
     };
     if let (Some(row), Some(run), Some(step)) = (&report.model, &arguments.run, report.step)
-        && !row.truth.last.estimate().mean.is_finite()
+        && !row.0.truth.last.estimate().mean.is_finite()
     {
         return Err(not_a_number(Path::new(run), step));
     }
@@ -146,13 +142,7 @@ struct Evaluation {
     strategies: Vec<(String, Row)>,
 }
 
-struct Row {
-    /// KL(truth ‖ ·)
-    truth: Divergence,
-    /// KL(strategy ‖ model)
-    to_model: Option<Divergence>,
-    effective_samples: Option<f64>,
-}
+struct Row(Comparison);
 
 type Rows = (Option<Row>, Vec<(String, Row)>);
 
@@ -164,68 +154,29 @@ fn measure(
 ) -> Result<Rows, Failure> {
     let progress = bar(sequences, "{bar:30} {pos} of {len} sequences, {elapsed}");
     let asked = task.strategies()?.into_iter().map(|strategy| {
-        let positions = match strategy::is_slow(&strategy.name()) {
+        let positions = match is_slow(&strategy.name()) {
             true => Positions::Last,
             false => Positions::All,
         };
         (strategy, positions)
     });
     let asked: Vec<(Arc<dyn Strategy>, Positions)> = asked.collect();
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed: recipe.seeds.eval,
-        step: 0,
-    };
-    let mut rows: Vec<(String, Row)> = Vec::new();
-    let numbers = recipe.task.length * (recipe.task.states + 1) * (asked.len() + 1);
-    let chunk = (CHUNK / numbers).clamp(LANES, 2048).next_multiple_of(LANES);
-    for first in (0..sequences).step_by(chunk) {
-        let end = (first + chunk as u64).min(sequences);
-        let draw = Draw {
-            address,
-            sequences: first..end,
-            length: recipe.task.length,
-            thorough: sequences,
-        };
-        let set = TestSet::draw(task, &draw, &asked)?;
-        let to_model = trained
-            .map(|StoredModel { model, params, .. }| set.divergences(model, params))
-            .transpose()?;
-        merge(&mut rows, &set, to_model.as_deref());
-        progress.set_position(end);
-    }
+    let model = trained.map(|StoredModel { model, params, .. }| (model, &params[..]));
+    let done = |end| progress.set_position(end);
+    let mut rows = compare::<Failure>(recipe, task, &asked, model, sequences, done)?;
     progress.finish_and_clear();
     // The first reference is the truth itself, whose divergence from the model is the model's own.
-    let (_, truth) = rows.remove(0);
-    let model = truth.to_model.map(|truth| Row {
-        truth,
-        to_model: None,
-        effective_samples: None,
+    let truth = rows.remove(0);
+    let model = truth.to_model.map(|of_model| {
+        Row(Comparison {
+            truth: of_model,
+            to_model: None,
+            effective_samples: None,
+            ..truth
+        })
     });
-    Ok((model, rows))
-}
-
-/// Adds what was measured on another piece of the test set, by reference.
-fn merge(rows: &mut Vec<(String, Row)>, set: &TestSet, to_model: Option<&[Divergence]>) {
-    let truth = set.truth_divergences();
-    for (index, reference) in set.references().iter().enumerate() {
-        let more = Row {
-            truth: truth[index],
-            to_model: to_model.map(|divergences| divergences[index]),
-            effective_samples: reference.effective_samples,
-        };
-        match rows.get_mut(index) {
-            None => rows.push((reference.name.clone(), more)),
-            Some((_, row)) => {
-                row.truth.merge(&more.truth);
-                if let (Some(sum), Some(more)) = (&mut row.to_model, &more.to_model) {
-                    sum.merge(more);
-                }
-                row.effective_samples =
-                    strategy::fewer(row.effective_samples, more.effective_samples);
-            }
-        }
-    }
+    let named = |row: Comparison| (row.name.clone(), Row(row));
+    Ok((model, rows.into_iter().map(named).collect()))
 }
 
 impl Serialize for Row {
@@ -239,11 +190,11 @@ impl Serialize for Row {
                 }
             }
         };
-        put("kl_truth", "se", &self.truth);
-        if let Some(divergence) = &self.to_model {
+        put("kl_truth", "se", &self.0.truth);
+        if let Some(divergence) = &self.0.to_model {
             put("kl_to_model", "kl_to_model_se", divergence);
         }
-        let samples = self.effective_samples;
+        let samples = self.0.effective_samples;
         numbers.extend(samples.map(|samples| ("effective_samples".to_owned(), samples)));
         object(&numbers, serializer)
     }
@@ -272,9 +223,9 @@ impl Evaluation {
         let mut add = |name: &str, row: &Row| {
             table.row([
                 name.to_owned(),
-                cell(Some(row.truth.last)),
-                cell(row.truth.all),
-                cell(row.to_model.map(|kl| kl.last)),
+                cell(Some(row.0.truth.last)),
+                cell(row.0.truth.all),
+                cell(row.0.to_model.map(|kl| kl.last)),
             ]);
         };
         self.model.iter().for_each(|row| add("model", row));
@@ -283,7 +234,7 @@ impl Evaluation {
             .for_each(|(name, row)| add(name, row));
         text += &table.text("");
         for (name, row) in &self.strategies {
-            if let Some(samples) = row.effective_samples {
+            if let Some(samples) = row.0.effective_samples {
                 text += &format!("\n{name}: at least {samples:.0} effective samples\n");
             }
         }

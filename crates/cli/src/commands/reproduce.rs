@@ -354,7 +354,7 @@ impl<'a> Batch<'a> {
             remark: &note,
         };
         let mut last = 0;
-        let outcome = session::train(&session, interrupt, |now, _| {
+        let outcome = session::train(&session, interrupt, |now| {
             progress.steps(task, now.step.saturating_sub(last));
             last = now.step;
         })?;

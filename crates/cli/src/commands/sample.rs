@@ -2,8 +2,9 @@
 
 use clap::Args;
 use induct::Invalid;
+use induct::internal::{batch_dropout_keys, dropout_keys};
 use induct::recipe::Recipe;
-use induct::train::{Sample, batch_dropout_keys, dropout_keys, samples};
+use induct::train::{Sample, samples};
 use serde::Serialize;
 
 use super::numbers;

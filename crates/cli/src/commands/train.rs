@@ -68,11 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         remark: &note,
     };
     let bar = Bar::new(recipe.train.steps);
-    let outcome = arguments.threads.run(|| {
-        train(&session, &interrupt, |progress, recorded| {
-            bar.show(progress, recorded)
-        })
-    });
+    let outcome = arguments
+        .threads
+        .run(|| train(&session, &interrupt, |progress| bar.show(progress)));
     bar.finish();
     let place = out.display();
     match outcome? {
@@ -151,7 +149,7 @@ impl Bar {
     }
 
     /// Shows a step, and which strategy the model was nearest to at the last record.
-    fn show(&self, progress: &Progress, recorded: Option<u64>) {
+    fn show(&self, progress: &Progress) {
         let step = progress.step;
         let (first, started) = self.first.get_or_init(|| {
             self.bar.set_position(step);
@@ -159,7 +157,7 @@ impl Bar {
             (step, Instant::now())
         });
         let Some(loss) = progress.loss else { return };
-        let near = match progress.nearest.zip(recorded) {
+        let near = match progress.nearest {
             Some((strategy, recorded)) => format!(", near {strategy} at step {recorded}"),
             None => String::new(),
         };

@@ -8,20 +8,18 @@ pub mod prior;
 mod source;
 mod start;
 mod stationary;
-mod table;
+pub(crate) mod table;
 
 pub use induct_kernels::random::{Address, Generator, Purpose, open_interval, open_unit};
-pub use induct_kernels::tokens::MAX_STATES;
 
-pub use prior::{
-    Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
-};
+pub use prior::{Alpha, Draft, DrawError, Law, MixturePart, Prior, PriorSpec, Rows, TaskPrior};
 pub(crate) use prior::{ROW_TOLERANCE, check_task, rectangle_move, weighted};
 pub use source::Sampler;
 pub use start::Start;
-pub use stationary::{NoLaw, StationarySolver};
-pub use table::{MAX_CONTEXTS, TransitionTable, context_index, contexts_with_prefix, slide};
-pub(crate) use table::{row_fault, shown_row};
+pub use stationary::NoLaw;
+pub(crate) use stationary::StationarySolver;
+pub use table::TransitionTable;
+pub(crate) use table::{MAX_CONTEXTS, contexts_with_prefix, row_fault, shown_row, slide};
 
 /// The address with these parts.
 pub fn address(purpose: Purpose, seed: u64, step: u64) -> Address {

@@ -1,6 +1,6 @@
 //! This crate's measures, as data.
 
-use crate::model::Layout;
+use induct_kernels::model::Layout;
 
 use super::{Column, HeadScore, Kl, Measure, Observation, Of, Scope};
 

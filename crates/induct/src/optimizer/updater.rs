@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Decay, MAX_MOMENTS, Optimizer, OptimizerSpec, Update, check_rate};
-use crate::model::{Layout, Tensor};
+use crate::model::Tensor;
 use crate::{Invalid, Within};
+use induct_kernels::model::Layout;
 
 /// Separate settings for some of the parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -92,18 +92,6 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError
     Ok(tokens)
 }
 
-/// Sequences of the recipe's own task that no run is trained or measured on, with the truth's predictions.
-pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
-    let address = address(Purpose::Fresh, recipe.seeds.eval, 0);
-    let draw = Draw {
-        address,
-        sequences: 0..sequences,
-        length: recipe.task.length,
-        thorough: 0,
-    };
-    TestSet::draw(&*recipe.own_task()?, &draw, &[])
-}
-
 fn test_address(recipe: &Recipe, number: u64) -> Address {
     address(Purpose::Test, recipe.seeds.eval, number)
 }

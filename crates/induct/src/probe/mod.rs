@@ -3,22 +3,23 @@
 //!
 //! Divergences are in nats, at the last position (as the paper measures) and averaged over all positions.
 
-mod estimate;
+pub(crate) mod estimate;
+mod fresh;
 mod heads;
 mod history;
-mod instruments;
-mod phases;
+pub(crate) mod instruments;
+pub(crate) mod phases;
 mod test_set;
 mod worth;
 
-pub use estimate::{Estimate, Moments, median};
+pub use estimate::{Estimate, Moments};
+pub use fresh::{Comparison, compare, fresh};
 pub use heads::head_scores;
 pub use history::{BadRow, History};
 pub use instruments::{
-    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, columns_named, fresh,
-    in_distribution, test_sequence,
+    IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution, test_sequence,
 };
 pub(crate) use phases::SHORTEST_PHASE;
-pub use phases::{Course, LossDrop, Phase, drops, phases};
+pub use phases::{LossDrop, Phase};
 pub use test_set::{Divergence, Draw, Positions, ProbeError, Reference, TestSet};
 pub use worth::Whole;

@@ -6,16 +6,13 @@ use crate::model::{InputError, Instead, Intervention, Model, Site};
 /// A model on a test set, to be compared with itself under one more intervention.
 ///
 /// ```
-/// use induct::chain::{Address, Purpose};
 /// use induct::model::Instead;
-/// use induct::probe::{Draw, TestSet, Whole};
+/// use induct::probe::{Whole, fresh};
 /// use induct::recipe::Recipe;
 ///
 /// let recipe = Recipe::default();
 /// let model = recipe.model()?;
-/// let address = Address { purpose: Purpose::Fresh, seed: 0, step: 0 };
-/// let draw = Draw { address, sequences: 0..64, length: 100, thorough: 0 };
-/// let set = TestSet::draw(&recipe.prior()?, &draw, &[])?;
+/// let set = fresh(&recipe, 64)?;
 /// let params = model.start(0);
 /// let whole = Whole::new(&model, &params, &set)?;
 /// for part in model.parts() {

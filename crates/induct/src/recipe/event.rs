@@ -9,8 +9,6 @@ use crate::measure::KL_STRATEGY;
 use crate::{Invalid, require};
 
 /// A moment that the run itself brings about: the onset of a phase.
-///
-/// [`run::EventDetector`](crate::run::EventDetector) says at which step it takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {

@@ -29,7 +29,7 @@ pub struct RecordSpec {
     pub test_sequences: usize,
     /// Measures by name, in addition to those that every run records; see [`measure::all`].
     pub measures: Vec<String>,
-    /// Strategies that the model is compared with beside the ladder, by name; see [`strategy::REGISTRY`].
+    /// Strategies that the model is compared with beside the ladder, by name; see [`strategy::named`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub strategies: Vec<String>,
     /// The same of other crates.

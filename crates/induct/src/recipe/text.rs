@@ -38,6 +38,15 @@ pub enum RecipeError {
         /// What is wrong.
         message: String,
     },
+    /// An intervention that a trained model cannot be put under.
+    #[error(
+        "intervene[{index}] changes how weights are trained, not what a trained model computes; here it can be \
+         ablate, clamp, patch or stop-gradient"
+    )]
+    AboutWeights {
+        /// Its number.
+        index: usize,
+    },
     /// A value that is not allowed.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -68,6 +77,24 @@ impl Recipe {
         let recipe = recipe_of(table)?;
         recipe.check()?;
         Ok(recipe)
+    }
+
+    /// The recipe with other interventions, all of which must change what a trained model computes: entries of
+    /// `[[intervene]]`, as inline tables.
+    pub fn with_interventions(&self, entries: &[String]) -> Result<Self, RecipeError> {
+        // How many sequences training took at once does not matter to a model that is trained.
+        let mut overrides = ["train.batch=64", "record.test_sequences=64"]
+            .map(String::from)
+            .to_vec();
+        overrides.push(format!("intervene=[{}]", entries.join(", ")));
+        let intervene = Self::from_toml(&self.to_toml(), &overrides)?.intervene;
+        if let Some(index) = intervene.iter().position(|spec| spec.group().is_some()) {
+            return Err(RecipeError::AboutWeights { index });
+        }
+        Ok(Self {
+            intervene,
+            ..self.clone()
+        })
     }
 
     /// The recipe as TOML, complete: enough to repeat the run.

@@ -260,10 +260,11 @@ impl Run {
                 .record
                 .next_record(step, records.recipe.train.steps);
             let nearest = records.history.nearest(&records.recipe.task.ladder());
+            let nearest = nearest.zip(records.history.last_step());
             let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = trainer.step() + 1 == next;
-                    loss = Some(trainer.advance_watched(last)?);
+                    loss = Some(trainer.advance_observed(last, &|_| {})?);
                     let progress = Progress {
                         step: trainer.step(),
                         loss,

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::drive::Ending;
-use super::sink::{Record, Sink};
+use super::sink::Sink;
 use super::summary::Summary;
 use crate::Invalid;
 use crate::probe::{History, Instruments, ProbeError};
@@ -55,10 +55,6 @@ pub struct Recorder {
 
 impl Sink for Recorder {
     type Error = Infallible;
-
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        Ok(())
-    }
 
     fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Infallible> {
         self.snapshots.push((step, params.to_vec()));

@@ -1,5 +1,6 @@
 //! What receives the results of a run.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use crate::probe::History;
@@ -12,8 +13,8 @@ pub struct Progress<'a> {
     pub step: u64,
     /// Loss of the last step.
     pub loss: Option<StepLoss>,
-    /// Nearest strategy at the last record.
-    pub nearest: Option<&'a str>,
+    /// Nearest strategy at the last record, and its step.
+    pub nearest: Option<(&'a str, u64)>,
 }
 
 /// A recorded step.
@@ -39,14 +40,17 @@ pub struct Checkpoint {
 
 /// Receives what a run produces.
 ///
-/// Only [`record`](Sink::record) must be implemented; every other method has a default that keeps nothing and
-/// continues.
+/// Every method has a default that keeps nothing and continues. A function of [`Progress`] is a sink that is told of
+/// steps alone.
 pub trait Sink: Send {
     /// The sink's error. An error ends the run.
     type Error: Send;
 
     /// Called for every recorded step, in order.
-    fn record(&mut self, record: &Record) -> Result<(), Self::Error>;
+    fn record(&mut self, record: &Record) -> Result<(), Self::Error> {
+        let _ = record;
+        Ok(())
+    }
 
     /// Called with weights that the recipe keeps, after the record of the same step.
     fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Self::Error> {
@@ -76,6 +80,14 @@ pub trait Sink: Send {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Self::Error> {
         let _ = checkpoint;
         Ok(())
+    }
+}
+
+impl<F: FnMut(&Progress) -> ControlFlow<()> + Send> Sink for F {
+    type Error = Infallible;
+
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self(progress)
     }
 }
 

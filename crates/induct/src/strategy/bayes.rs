@@ -27,11 +27,7 @@ const PRIOR_TABLES: usize = 4096;
 pub(super) static ENTRY: Entry = Entry {
     slow: true,
     bytes,
-    ..Entry::new(
-        "bayes",
-        "Bayes' rule under the task's prior: the best anyone can do without knowing the chain",
-        |_, prior| Ok(Arc::new(Bayes::new(prior)?)),
-    )
+    ..Entry::new("bayes", |_, prior| Ok(Arc::new(Bayes::new(prior)?)))
 };
 
 /// Memory of the predictor: the tables it keeps, twice while they are made, and each thread's share.

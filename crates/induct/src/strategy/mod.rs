@@ -6,7 +6,7 @@
 //! What knows the chain itself, the truth, is no strategy: a [`Task`](crate::task::Task) names it. The methods
 //! of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.
 //!
-//! Every built-in strategy has its own file here, with an [`Entry`] that says what it is; [`named`] makes it. To add
+//! Every built-in strategy has its own file here, with an `Entry` that says what it is; [`named`] makes it. To add
 //! one, write its file and list it in `strategies!` below. Strategies of other crates enter a recipe as
 //! `record.custom_strategies`.
 
@@ -17,7 +17,7 @@ mod doubly_stochastic;
 mod mixture;
 mod ngram;
 mod posterior_sample;
-mod registry;
+pub(crate) mod registry;
 mod scratch;
 mod tables;
 mod two_state;
@@ -28,8 +28,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 pub use distributions::{BadAnswer, Distributions, PredictError};
-pub use registry::{Entry, all, counting, is_slow, ladder, ladder_names, named};
-pub(crate) use registry::{TRUTH, bytes, check_named, entry};
+pub(crate) use registry::{Entry, TRUTH, bytes, check_named, entry, ladder_names};
+pub use registry::{all, counting, ladder, named};
 pub use scratch::Scratch;
 
 /// Lists all built-in strategies in the order in which commands print them.
@@ -38,7 +38,7 @@ macro_rules! strategies {
         $( pub use $module::$strategy; )*
 
         /// Every built-in strategy.
-        pub static REGISTRY: &[&Entry] = &[$( &$module::ENTRY, )*];
+        pub(crate) static REGISTRY: &[&Entry] = &[$( &$module::ENTRY, )*];
     };
 }
 
@@ -114,7 +114,7 @@ fn assert_fits(tokens: &[u8], positions: &Range<usize>, states: usize, out: &[f6
 }
 
 /// The smaller of two sample sizes; `None` is no sampling at all.
-pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+pub(crate) fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         _ => a.or(b),

@@ -29,19 +29,15 @@ pub(super) static ENTRY: Entry = Entry {
         let checked = check(order(name).unwrap_or(0), prior.states());
         checked.map_err(|invalid| Invalid::new("strategy", format!("\"{name}\""), invalid.allowed))
     },
-    ..Entry::new(
-        "unigram, bigram, trigram, 4-gram, …",
-        "how often each symbol followed the last m−1 symbols so far",
-        |name, prior| {
-            let ones = Alpha::default().resolve(prior.states())?;
-            let alpha = match prior.law() {
-                Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
-                _ => &ones,
-            };
-            let m = order(name).unwrap_or(1);
-            Ok(Arc::new(Ngram::with_alpha(m, alpha)))
-        },
-    )
+    ..Entry::new("unigram, bigram, trigram, 4-gram, …", |name, prior| {
+        let ones = Alpha::default().resolve(prior.states())?;
+        let alpha = match prior.law() {
+            Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
+            _ => &ones,
+        };
+        let m = order(name).unwrap_or(1);
+        Ok(Arc::new(Ngram::with_alpha(m, alpha)))
+    })
 };
 
 /// The m-gram's name: "unigram", "bigram", "trigram", "4-gram" and so on.

@@ -14,8 +14,6 @@ pub(crate) const TRUTH: [&str; 2] = ["truth", "oracle"];
 pub struct Entry {
     /// Its name in recipes, files and figures; for a family, the names of its members.
     pub name: &'static str,
-    /// What it does, in a sentence.
-    pub meaning: &'static str,
     /// Whether it is a step of the [`ladder`], with which every model is compared.
     pub ladder: bool,
     /// Whether it may take long: where that matters, it is asked at the last position only.
@@ -36,10 +34,9 @@ pub(super) type Make = fn(&str, &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid
 
 impl Entry {
     /// An entry that is defined for every prior and takes a negligible amount of memory.
-    pub(super) const fn new(name: &'static str, meaning: &'static str, make: Make) -> Self {
+    pub(super) const fn new(name: &'static str, make: Make) -> Self {
         Self {
             name,
-            meaning,
             ladder: false,
             slow: false,
             family: None,

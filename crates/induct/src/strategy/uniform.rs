@@ -13,7 +13,7 @@ pub struct Uniform {
 
 pub(super) static ENTRY: Entry = Entry {
     ladder: true,
-    ..Entry::new("uniform", "every symbol alike", |_, prior| {
+    ..Entry::new("uniform", |_, prior| {
         Ok(Arc::new(Uniform::new(prior.states())))
     })
 };

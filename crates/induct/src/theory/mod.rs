@@ -13,18 +13,16 @@
 //! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1,
 //! the weight of the current symbol.
 
-mod classes;
-mod coupling;
+pub(crate) mod classes;
+pub(crate) mod coupling;
 mod descent;
 mod enumeration;
 mod linear_region;
-mod quadrature;
+pub(crate) mod quadrature;
 mod sampled;
 
-pub use classes::{Class, Classes};
-pub use coupling::{Coupling, Weights, check_length};
+pub use coupling::{Coupling, Weights};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumeration, enumerate};
 pub use linear_region::{MarginBounds, margin_needed};
-pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};
 pub use sampled::{GradientEstimate, sample};

@@ -317,20 +317,11 @@ impl Trainer {
     ///
     /// If the loss is not finite, or the prior does not draw chains. Nothing is changed then.
     pub fn advance(&mut self) -> Result<f64, TrainError> {
-        Ok(self.advance_watched(false)?.mean)
+        Ok(self.advance_observed(false, &|_| {})?.mean)
     }
 
-    /// The same; also returns the loss at the last position if `last` is set.
-    ///
-    /// # Errors
-    ///
-    /// As [`advance`](Self::advance).
-    pub fn advance_watched(&mut self, last: bool) -> Result<StepLoss, TrainError> {
-        self.advance_observed(last, &|_| {})
-    }
-
-    /// The same; also calls `done` after each part of the step. On one thread, parts follow one another, so that they
-    /// can be timed.
+    /// The same; also returns the loss at the last position if `last` is set, and calls `done` after each part of the
+    /// step. On one thread, parts follow one another, so that they can be timed.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Chains that a prior draws: all there is to know of them with two states, a few tables otherwise.
 
-use induct::chain::{Address, Purpose, Sampler, TaskPrior};
+use induct::chain::{Purpose, Sampler, TaskPrior, address};
 use induct::recipe::Recipe;
 use induct_figure::{Axis, Colour, Figure, Heatmap, Mark, Panel, Plot, Series};
 
@@ -26,11 +26,7 @@ pub fn chains(recipe: &str) -> Result<Figure, Problem> {
 /// The tables of the first chains of the test set.
 fn drawn(prior: &TaskPrior, seed: u64, count: u64) -> Result<Vec<Vec<f64>>, Problem> {
     let mut sampler = Sampler::new(prior);
-    let address = Address {
-        purpose: Purpose::Test,
-        seed,
-        step: 0,
-    };
+    let address = address(Purpose::Test, seed, 0);
     let mut tokens = vec![0; prior.ngram()];
     let table = |index| {
         let table = sampler.sequence(prior, address, index, &mut tokens)?;

@@ -143,7 +143,7 @@ fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
     let mut checkpoint = run.checkpoint().unwrap().unwrap();
     checkpoint.state.step = 1_000_000_000_000;
     let lineage = &run.identity().lineage;
-    let file = crate::tensors::encode_checkpoint(run.model(), lineage, &checkpoint);
+    let file = crate::tensors::encode_checkpoint(run.model().unwrap(), lineage, &checkpoint);
     fs::write(path.join("checkpoint.safetensors"), file).unwrap();
     let refused = complete(&path, &recipe, How::Resume);
     let refused = refused.unwrap_err().to_string();

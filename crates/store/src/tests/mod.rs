@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
-use induct::run::{Progress, Record, Run, Sink, SinkPair, Summary, WatchError};
+use induct::run::{Progress, Run, Sink, SinkPair, Summary, WatchError};
 use induct::train::no_snapshots;
 
 use crate::error::StoreError;
@@ -43,20 +43,10 @@ fn recipe(overrides: &[&str]) -> Recipe {
 const STOP: [&str; 2] = ["record.every=2", "train.stop={at=\"uniform\", after=1}"];
 
 /// Stops a run after a number of steps, if there is one.
-struct StopAt(Option<u64>);
-
-impl Sink for StopAt {
-    type Error = Infallible;
-
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match self.0.is_some_and(|stop| progress.step >= stop) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+fn stop_at(stop: Option<u64>) -> impl Sink<Error = Infallible> {
+    move |progress: &Progress| match stop.is_some_and(|stop| progress.step >= stop) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
     }
 }
 
@@ -97,7 +87,7 @@ fn train_in(
         let mut writer = start.writer;
         writer.checkpoint_every = Duration::ZERO;
         let ending = run.drive(&mut SinkPair {
-            watcher: &mut StopAt(stop_at),
+            watcher: &mut self::stop_at(stop_at),
             keeper: &mut writer,
         });
         let ending = ending.map_err(|error| match error {

@@ -108,10 +108,7 @@ impl What {
             false => failure.for_options(),
         };
         let base = recipes::load(&study.base, &study.set);
-        let base = match of_file {
-            true => base.map_err(blame)?,
-            false => base?,
-        };
+        let base = if of_file { base.map_err(blame)? } else { base? };
         let plan = Plan::new(&study, &base).map_err(|error| blame(error.into()))?;
         Ok((plan, base.name))
     }

@@ -1,7 +1,8 @@
 //! `induct theory gradient`: the exact gradient for one chain.
 
 use clap::Args;
-use induct::theory::{Coupling, Weights, check_length, margin_needed};
+use induct::internal::check_length;
+use induct::theory::{Coupling, Weights, margin_needed};
 use serde::Serialize;
 
 use super::numbers::{

@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 use induct::Invalid;
 use induct::chain::prior::Symmetric;
 use induct::chain::{PriorSpec, TaskPrior};
-use induct::theory::{Coupling, Step, StepError, Weights, check_length, descend, margin_needed};
+use induct::internal::check_length;
+use induct::theory::{Coupling, Step, StepError, Weights, descend, margin_needed};
 use serde::Serialize;
 
 use super::numbers::{

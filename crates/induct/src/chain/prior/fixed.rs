@@ -35,19 +35,3 @@ impl PriorSettings for Fixed {
         Ok(Arc::new(TablePool::new(tables, None)))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::checks::assert_stable;
-
-    #[test]
-    fn draws_keep_their_values() {
-        let tokens = "010100100101010101010010";
-        assert_stable(
-            "'fixed', table = [[0.25, 0.75], [1.0, 0.0]]",
-            [2, 2],
-            0.25,
-            tokens,
-        );
-    }
-}

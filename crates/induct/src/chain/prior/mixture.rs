@@ -92,7 +92,7 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, assert_stable, draws, prior};
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn a_mixture_respects_its_weights() {
@@ -103,16 +103,5 @@ mod tests {
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });
-    }
-
-    #[test]
-    fn draws_keep_their_values() {
-        let parts = "{ weight = 1.0, prior = 'iid' }, \
-                     { weight = 3.0, prior = { kind = 'dirichlet', alpha = 0.3 } }";
-        let (settings, tokens) = (
-            format!("'mixture', parts = [{parts}]"),
-            "121212121212102102021202",
-        );
-        assert_stable(&settings, [3, 2], 0.000906585664060404, tokens);
     }
 }

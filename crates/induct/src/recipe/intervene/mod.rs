@@ -330,10 +330,7 @@ impl InterveneSpec {
                 let (place, sites) = model.sites(at)?;
                 read_by(model, place, sites, to, &Instead::Itself)
             }
-            InterveneSpec::Freeze { .. }
-            | InterveneSpec::Rate { .. }
-            | InterveneSpec::Reset { .. }
-            | InterveneSpec::Transplant { .. } => Ok(Vec::new()),
+            _ => Ok(Vec::new()),
         }
     }
 }

@@ -38,12 +38,9 @@ pub(super) static ENTRY: Entry = Entry {
     slow: true,
     check: |_, prior| concentrations(prior).map(|_| ()),
     bytes: |_, _, _| MOST_KEPT as f64 * BYTES_PER_ANSWER,
-    ..Entry::new(
-        "unigram-and-current",
-        "Bayes for someone who knows how often each symbol occurred and which came last, but not their order; \
-         with 3 states and a stationary start it is sampled, and off by about 0.001",
-        |_, prior| Ok(Arc::new(UnigramAndCurrent::new(prior)?)),
-    )
+    ..Entry::new("unigram-and-current", |_, prior| {
+        Ok(Arc::new(UnigramAndCurrent::new(prior)?))
+    })
 };
 
 /// The concentrations of a prior for which the strategy is defined.

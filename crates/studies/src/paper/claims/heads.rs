@@ -1,9 +1,9 @@
 //! What the layers do.
 
+use induct::internal::EXAM_SET;
 use induct::measure::{INDUCTION, ODD_EVEN};
 use induct::model::circuits::positional_scores;
 use induct::model::{InputError, Model};
-use induct::probe::EXAM_SET;
 
 use super::construction;
 use crate::results::{Results, TrainedExperiment, fresh_set};

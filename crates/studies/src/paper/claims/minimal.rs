@@ -1,10 +1,9 @@
 //! The minimal model, and what it says of the transformer.
 
-use induct::digest;
+use induct::internal::{digest, median};
 use induct::measure::{
     DIAGONAL_DOMINANCE, KL_TRUTH, MATCHING_GAP, POSITIONAL_PROFILE, PREVIOUS_TOKEN, TEST_KL_TRUTH,
 };
-use induct::probe::median;
 use induct::recipe::{FromSpec, Recipe};
 use induct::train::Trainer;
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! Phases: which ones there are, their order, and how they begin and end.
 
+use induct::internal::median;
 use induct::measure::{KL_TRUTH, PREVIOUS_TOKEN};
-use induct::probe::median;
 
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use induct::chain::{Address, Purpose};
+use induct::chain::{Purpose, address};
 use induct::model::Evaluator;
 use induct::probe::ProbeError;
 use induct::strategy::{Scratch, Strategy};
@@ -131,11 +131,7 @@ fn measured(
         .map(|(_, params)| trained.model.evaluator(params))
         .collect();
     let evaluators = evaluators.expect("the weights are the model's");
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: SET,
-    };
+    let address = address(Purpose::Test, recipe.seeds.eval, SET);
     let of_sequence = |scratch: &mut Scratch, index: u64| {
         let (mut tokens, mut truth) = (vec![0; t + 1], vec![0.0; t * k]);
         task.sequence(address, index, &mut tokens, Some(&mut truth), scratch)?;
@@ -178,10 +174,7 @@ fn measured(
 /// KL(truth ‖ predicted) at every position; both are [t, k].
 fn divergences(truth: &[f64], predicted: &[f64], k: usize) -> Vec<f64> {
     let rows = truth.chunks_exact(k).zip(predicted.chunks_exact(k));
-    let one = |(p, q): (&f64, &f64)| match *p > 0.0 {
-        true => p * (p / q).ln(),
-        false => 0.0,
-    };
+    let one = |(p, q): (&f64, &f64)| if *p > 0.0 { p * (p / q).ln() } else { 0.0 };
     rows.map(|(p, q)| p.iter().zip(q).map(one).sum()).collect()
 }
 

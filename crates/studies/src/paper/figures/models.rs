@@ -1,9 +1,10 @@
 //! Losses and similarities of models: two, three and more states, trigrams, other distributions, one layer.
 
+use induct::internal::median;
 use induct::measure::{
     INDUCTION, KL_TRUTH, ODD_EVEN, PREVIOUS_TOKEN, TEST_KL_TRUTH, positional_profile,
 };
-use induct::probe::{IN_DISTRIBUTION, median};
+use induct::probe::IN_DISTRIBUTION;
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
 use crate::claim::words;

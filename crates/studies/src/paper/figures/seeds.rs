@@ -1,7 +1,7 @@
 //! Many seeds: their loss curves, the same from each run's own transition, and the times of the transitions.
 
+use induct::internal::median;
 use induct::measure::KL_TRUTH;
-use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
 use induct_pictures::strategy_colours;
 

@@ -1,6 +1,6 @@
 //! The task as a picture, and the phases of learning it.
 
-use induct::chain::{Address, Purpose, Sampler};
+use induct::chain::{Purpose, Sampler, address};
 use induct_figure::{Chain, Figure, Panel};
 
 use crate::curves;
@@ -29,11 +29,7 @@ pub(super) fn example(trained: &TrainedExperiment) -> Example {
     let recipe = &trained.experiment.recipe;
     let prior = recipe.prior().expect("a trained recipe has a prior");
     let mut sampler = Sampler::new(&prior);
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: 0,
-    };
+    let address = address(Purpose::Test, recipe.seeds.eval, 0);
     let mut tokens = vec![0; recipe.task.length + 1];
     let mut transitions: Vec<f64> = Vec::new();
     for index in 0..TRIED {
