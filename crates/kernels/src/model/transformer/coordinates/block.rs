@@ -14,7 +14,6 @@ use super::scratch::{HeadRows, LayerScratch, Scratch};
 use super::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane};
 use crate::model::ops::attention::clamped;
-use crate::model::ops::linear;
 use crate::model::transformer::groups;
 
 impl Coordinates {
@@ -116,7 +115,7 @@ impl Coordinates {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
                 one_hot::forward(self.level, factors, symbols, rows.end, work, c);
             } else {
-                let qk = &tables.data[places.qk.clone()];
+                let qk = &tables.data()[places.qk.clone()];
                 let part = rows.start * m..rows.end * m;
                 affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
                 for group in groups(rows.clone(), stage.group_size()) {
@@ -135,7 +134,7 @@ impl Coordinates {
             copy_part(self.level, source, m, stride, &mut part[own + h * m..]);
         }
         if let (Some(form), Some(work)) = (&self.stages[l + 1].form, &mut next.norm) {
-            let form = &tables.data[form.clone()];
+            let form = &tables.data()[form.clone()];
             norm::forward(self.level, form, stride, &next.y, rows, work);
         }
     }
@@ -151,7 +150,7 @@ impl Coordinates {
     ) {
         let LayerScratch { y, dy, norm, .. } = &mut work.layers[at];
         if let (Some(place), Some(work)) = (&self.stages[at].form, norm) {
-            let (form, d_form) = (&tables.data[place.clone()], &mut grads[place.clone()]);
+            let (form, d_form) = (&tables.data()[place.clone()], &mut grads[place.clone()]);
             let m = self.stages[at].stream;
             norm::backward(self.level, form, m, y, rows, work, dy, d_form);
         }
@@ -232,7 +231,7 @@ impl Coordinates {
             affine_backward(
                 self.level,
                 &y[part.clone()],
-                &tables.data[places.qk.clone()],
+                &tables.data()[places.qk.clone()],
                 (m, m),
                 self.data(l),
                 &head.dw[part.clone()],
@@ -251,23 +250,11 @@ impl Coordinates {
         out: &mut [Lane],
     ) {
         let (outputs, depth) = (self.outputs(), self.depth());
+        let m = self.stages[depth].m;
+        let read = &work.layers[depth].read()[rows.start * m..rows.end * m];
         let out = &mut out[rows.start * outputs..rows.end * outputs];
-        let table = &tables.data[self.output.clone()];
-        if let Some(norm) = &work.layers[depth].norm {
-            let m = self.stages[depth].m;
-            let z = &norm.z[rows.start * m..rows.end * m];
-            return affine(self.level, z, table, (m, outputs), out);
-        }
-        let (first, mut rest) = table.split_at(outputs);
-        linear::set_rows(first, out);
-        let (top, stage) = (&work.layers[depth - 1], &self.stages[depth - 1]);
-        let heads = top.heads.iter().map(|head| (&head.c, stage.m));
-        for (source, width) in std::iter::once((&top.y, stage.stream)).chain(heads) {
-            let (table, after) = rest.split_at(width * outputs);
-            let source = &source[rows.start * width..rows.end * width];
-            linear::add_forward(self.level, source, table, width, outputs, out);
-            rest = after;
-        }
+        let table = &tables.data()[self.output.clone()];
+        affine(self.level, read, table, (m, outputs), out);
     }
 
     /// Carries the gradient of some rows' output back to what it reads.
@@ -288,7 +275,7 @@ impl Coordinates {
         };
         let part = rows.start * m..rows.end * m;
         let (y, dy) = (&y[part.clone()], &mut dy[part]);
-        let table = &tables.data[self.output.clone()];
+        let table = &tables.data()[self.output.clone()];
         let d_table = &mut grads[self.output.clone()];
         affine_backward(self.level, y, table, (m, outputs), data, d_out, dy, d_table);
     }

@@ -3,9 +3,8 @@
 use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
-use super::dense::{View, ViewMut, add_product_with_transposed};
+use super::dense::{Place, add_product};
 use super::{Coordinates, Stage};
-use crate::model::block::Attention;
 use crate::model::ops::attention::RelativeTerm;
 
 impl Coordinates {
@@ -28,48 +27,79 @@ impl Coordinates {
     }
 
     /// A bound on the size of a head's scores after a norm of positions, without what does not depend on the
-    /// key. The head's columns begin at `column`. A normalised vector is shorter than √d before gain and bias, and
-    /// |x M y| is at most |x| ‖M‖ |y| for any matrix, with the root of the sum of its squares as ‖M‖.
-    pub fn bound_after_norm(
-        &self,
-        params: &[f32],
-        layer: &Attention,
-        column: usize,
-        gain: &[f32],
-        (q_bias, k_bias): (&[f32], &[f32]),
-    ) -> f32 {
-        let (d, size) = (gain.len(), q_bias.len());
-        // √d times the gain times a weight: what it makes of any vector shorter than one, [d, size]
+    /// key. A normalised vector is shorter than √d before gain and bias, and |x M y| is at most |x| ‖M‖ |y| for any
+    /// matrix, with the root of the sum of its squares as ‖M‖.
+    pub fn bound_after_norm(&self, params: &[f32], l: usize, h: usize) -> f32 {
+        let (layer, norm) = (self.shape.attention(l), self.stages[l].norm.as_ref());
+        let norm = norm.expect("only asked for layers with a norm");
+        let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
+        let (d, size) = (layer.width, layer.size());
+        let (root, columns) = ((d as f32).sqrt(), h * size..(h + 1) * size);
+        let own = |range: &Range<usize>| Place::new(0, range.clone(), d).columns(columns.clone());
+        // What a weight makes of any vector shorter than one: √d times the gain times itself, [d, size]
         let stretched = |weight: &Range<usize>| {
-            let rows = params[weight.clone()].chunks_exact(d).zip(gain);
-            let rows = rows.flat_map(|(row, gain)| {
-                row[column..][..size]
+            let rows = gain.iter().enumerate();
+            let rows = rows.flat_map(|(r, gain)| {
+                own(weight)
+                    .row(params, r)
                     .iter()
-                    .map(move |w| w * gain * (d as f32).sqrt())
+                    .map(move |w| w * gain * root)
             });
             rows.collect::<Vec<f32>>()
         };
-        // |x (every row of `others`)|, a bound on x · (any combination of them), for every row x
-        let along = |rows: View, count: usize, others: &[f32]| {
-            let m = others.len() / size;
-            let mut products = vec![0.0; count * m];
-            let (out, others) = (ViewMut::new(&mut products, m, 0), View::new(others, size));
-            add_product_with_transposed(self.level, out, rows, others, (count, size, m), 1.0);
-            products.chunks_exact(m).map(length).collect::<Vec<f32>>()
+        let biased = |weight: &Range<usize>| {
+            let mut sums = vec![0.0; size];
+            let (to, of_bias) = (Place::new(0, 0..size, size), Place::new(0, 0..d, d));
+            add_product(
+                self.level,
+                &mut sums,
+                to,
+                bias,
+                of_bias,
+                params,
+                own(weight),
+                1.0,
+            );
+            sums
         };
-        let (q, k) = (stretched(&layer.w_q), stretched(&layer.w_k));
-        let mut bound = along(View::new(q_bias, size), 1, &k)[0];
-        bound += length(&along(View::new(&q, size), d, &k));
+        // |x (every row of `others`)|, a bound on x · (any combination of them), for every row x
+        let along = |rows: &[f32], place: Place, others: &[f32]| {
+            let other = Place::new(0, 0..others.len(), size);
+            let mut products = vec![0.0; place.rows * other.rows];
+            let (to, turned) = (
+                Place::new(0, 0..products.len(), other.rows),
+                other.transposed(),
+            );
+            add_product(
+                self.level,
+                &mut products,
+                to,
+                rows,
+                place,
+                others,
+                turned,
+                1.0,
+            );
+            products
+                .chunks_exact(other.rows)
+                .map(length)
+                .collect::<Vec<f32>>()
+        };
+        let (q, k, q_bias) = (
+            stretched(&layer.w_q),
+            stretched(&layer.w_k),
+            biased(&layer.w_q),
+        );
+        let mut bound = along(&q_bias, Place::new(0, 0..size, size), &k)[0];
+        bound += length(&along(&q, Place::new(0, 0..q.len(), size), &k));
         if let Some(v) = &layer.v {
             let (bias, rest) = match self.relative {
                 RelativeTerm::Query => (q_bias, &q),
-                _ => (k_bias, &k),
+                _ => (biased(&layer.w_k), &k),
             };
-            let positions = View::new(&params[v.clone()], d).from(0, column);
-            let through_bias = along(positions, self.shape.length, bias);
-            let sums = through_bias
-                .iter()
-                .zip(along(positions, self.shape.length, rest));
+            let sums = along(params, own(v), &bias)
+                .into_iter()
+                .zip(along(params, own(v), rest));
             bound += sums.map(|(a, b)| a + b).fold(0.0, f32::max);
         }
         bound * LOG2_E / (size as f32).sqrt()

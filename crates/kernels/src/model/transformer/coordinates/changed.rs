@@ -5,10 +5,8 @@
 //! coordinates so far. A head that nobody sees has no rows in the basis, and gets no gradient. A reader that
 //! does not see a source has a basis of its own, without the source's rows and its share of the constant.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use super::basis::{add, subtract};
 use super::scratch::HeadScratch;
 use super::{Coordinates, Stage};
 use crate::lanes::{LANES, Lane, Level};
@@ -123,21 +121,6 @@ impl Change {
     }
 }
 
-/// A source that some reader does not see.
-#[derive(Clone, Debug)]
-pub struct Share {
-    source: Port,
-    /// What it adds to the constant of the stream, `[d]`.
-    pub(super) constant: Vec<f32>,
-    /// The part of the gradient of that which is withheld from it, `[d]`.
-    pub(super) withheld: Vec<f32>,
-}
-
-/// That of a source, if some reader does not see it.
-pub(super) fn share(shares: &mut [Share], source: Port) -> Option<&mut Share> {
-    shares.iter_mut().find(|share| share.source == source)
-}
-
 impl Coordinates {
     /// What a bound on scores of layer `l` is to be multiplied with. Weights that sum to zero make shares twice as
     /// large at most, of queries and keys alike, in every layer below that has any.
@@ -148,63 +131,5 @@ impl Coordinates {
         };
         let below = self.stages[..l].iter().filter(signed);
         below.fold(1.0, |factor, _| 4.0 * factor)
-    }
-
-    /// Buffers for the sources that some reader does not see.
-    pub(super) fn new_shares(&self, buffers: &mut Allocator) -> Vec<Share> {
-        let watched = self.plan.watched().into_iter().map(|source| Share {
-            source,
-            constant: buffers.filled(0.0, [self.shape.width]),
-            withheld: buffers.filled(0.0, [self.shape.width]),
-        });
-        watched.collect()
-    }
-
-    /// The rows of a source in the basis.
-    fn rows_of(&self, source: Port) -> Range<usize> {
-        let (Some(layer), Some(head)) = (source.layer, source.index) else {
-            return 1..self.shape.states;
-        };
-        let stage = &self.stages[layer];
-        let first = 1 + stage.stream + stage.m * head;
-        first..first + stage.m
-    }
-
-    /// Takes what a reader does not see out of its basis ([1 + m, d]).
-    pub(super) fn hide(&self, reader: Port, shares: &mut [Share], basis: &mut [f32]) {
-        let d = self.shape.width;
-        for (source, _) in self.plan.of_reader(reader) {
-            let rows = self.rows_of(source);
-            basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some(share) = share(shares, source) {
-                subtract(&mut basis[..d], &share.constant);
-            }
-        }
-    }
-
-    /// Its backward: what belongs to hidden sources is withheld from them.
-    pub(super) fn hide_backward(&self, reader: Port, shares: &mut [Share], d_basis: &mut [f32]) {
-        let d = self.shape.width;
-        for (source, _) in self.plan.of_reader(reader) {
-            let rows = self.rows_of(source);
-            d_basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some(share) = share(shares, source) {
-                add(&mut share.withheld, &d_basis[..d]);
-            }
-        }
-    }
-
-    /// The basis that a reader multiplies: a copy without what it does not see, or the common one.
-    pub(super) fn seen_by<'x>(
-        &self,
-        reader: Port,
-        shares: &mut [Share],
-        common: &'x [f32],
-    ) -> Cow<'x, [f32]> {
-        let mut own = Cow::Borrowed(common);
-        if self.plan.changes(reader) {
-            self.hide(reader, shares, own.to_mut());
-        }
-        own
     }
 }
