@@ -5,9 +5,6 @@
 //! coordinates so far. A head that nobody sees has no rows in the basis, and gets no gradient. A reader that
 //! does not see a source has a basis of its own, without the source's rows and its share of the constant.
 
-use std::ops::Range;
-
-use super::scratch::HeadScratch;
 use super::{Coordinates, Stage};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::intervention::{Pattern, Plan, Port, Value};
@@ -81,37 +78,6 @@ impl Change {
         match self.pattern {
             Some(Pattern::Target(target)) => Some(Table::of(target, given, t)),
             _ => None,
-        }
-    }
-
-    /// Leaves the uniform part out of what was averaged in some rows.
-    pub fn leave_means(
-        self,
-        level: Level,
-        rows: Range<usize>,
-        m: usize,
-        y: &[Lane],
-        head: &mut HeadScratch,
-    ) {
-        if self.leaves_uniform_out() {
-            clamped::forward(level, Table::Uniform(-1.0), rows, m, y, &mut head.c);
-        }
-    }
-
-    /// Its backward, before that of the whole pattern: what that averaged is needed again, and values get
-    /// nothing through the uniform part.
-    pub fn leave_means_backward(
-        self,
-        level: Level,
-        rows: Range<usize>,
-        m: usize,
-        y: &[Lane],
-        head: &mut HeadScratch,
-        dy: &mut [Lane],
-    ) {
-        if self.leaves_uniform_out() {
-            clamped::forward(level, Table::Uniform(1.0), rows.clone(), m, y, &mut head.c);
-            clamped::backward(level, Table::Uniform(-1.0), rows, m, &head.dc, dy);
         }
     }
 

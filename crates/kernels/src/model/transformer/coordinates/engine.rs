@@ -70,7 +70,6 @@ impl Engine for Coordinates {
             let d_rows = &mut d_logits[span.clone()];
             loss(group.clone(), &logits[span], d_rows);
             self.output_backward(tables, group.clone(), work, d_rows, grads);
-            self.norm_backward(tables, top + 1, group.clone(), work, grads);
             self.backward_layer(tables, top, group, work, grads);
         }
         self.backward_below(tables, top, rows, work, grads);
@@ -87,11 +86,10 @@ impl Engine for Coordinates {
 
     /// The pattern, and scores without the part that cancels in the softmax.
     fn observe(&self, tables: &Tables, rows: usize, work: &Scratch, probe: AttnProbe) {
-        let layers = self.stages[..self.depth()].iter().zip(&work.layers);
-        for (l, (stage, layer)) in layers.enumerate() {
+        for (l, (stage, layer)) in self.stages.iter().zip(&work.layers).enumerate() {
             let (m, y) = (stage.m, layer.read());
             let mut w = vec![Lane::ZERO; rows * m];
-            for (h, (places, head)) in stage.heads.iter().zip(&layer.heads).enumerate() {
+            for (h, (places, head)) in stage.heads.iter().zip(&work.heads[l]).enumerate() {
                 if let Some(table) = places.change.table(&head.given, self.shape.length) {
                     clamped::show(self.level, table, rows, (l, h), probe);
                     continue;

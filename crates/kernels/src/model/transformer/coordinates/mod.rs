@@ -30,7 +30,7 @@
 //! matter of the tables, which have n(E) in place of E, and the coordinates stay one-hot.
 //!
 //! A step computes the tables once ([`tables`]), runs all blocks on them ([`block`]), and carries the tables'
-//! gradients back to the parameters once.
+//! gradients back to the parameters once ([`steps`]).
 
 mod block;
 mod bound;
@@ -142,7 +142,7 @@ impl Coordinates {
                 None => shape.final_norm.clone().filter(|_| ends),
             };
             let form = norm.as_ref().filter(|_| l > 0);
-            let form = form.map(|_| take((1 + stream) * (2 + stream) / 2));
+            let form = form.map(|_| take((1 + stream) * (1 + stream)));
             let m = stream + usize::from(form.is_some());
             let heads = if l < depth { shape.heads(l) } else { 0 };
             let heads = (0..heads).map(|h| HeadPlan {
@@ -190,11 +190,7 @@ impl Coordinates {
 
     /// Numbers per position of the output.
     fn outputs(&self) -> usize {
-        if self.ends {
-            self.shape.states
-        } else {
-            self.shape.width
-        }
+        self.output.len() / (1 + self.stages[self.depth()].m)
     }
 
     /// How many leading coordinates that stage `at` reads are data, and need no gradient: the symbols. After a norm,

@@ -142,18 +142,9 @@ impl Coordinates {
         let stream = self.stream(l, reader, sources, list);
         let (centred, rows) = (list.centred(stream, false), stream.rows);
         list.add_each(read.rows(1..1 + rows), centred, gain.repeated(rows));
-        // C_rr = Ã_r · Ã_r / d, C_rs = 2 Ã_r · Ã_s / d
-        let (mut at, share) = (form.start, 1.0 / d as f32);
-        for r in 0..rows {
-            let [row, first, others] = [r..r + 1, r..r + 1, r + 1..rows].map(|r| centred.rows(r));
-            let (square, end) = (at + 1, at + rows - r);
-            list.add_product(table(&(at..square), 1), row, first.transposed(), share);
-            if others.rows > 0 {
-                let out = table(&(square..end), others.rows);
-                list.add_product(out, row, others.transposed(), 2.0 * share);
-            }
-            at = end;
-        }
+        // S = Ã Ãᵀ / d
+        let form = table(form, rows);
+        list.add_product(form, centred, centred.transposed(), 1.0 / d as f32);
         read
     }
 
