@@ -72,9 +72,12 @@ fn probed_attention_is_what_the_reference_computes() {
                 rows += 1;
                 let [scores, pattern] = &exact[row.layer][row.head];
                 let i = row.position;
+                // What all scores of a row share cancels in the softmax.
+                let shared = row.attn_scores[0].0[1] - scores[(i, 0)] as f32;
                 let mut row_sum = 0.0;
                 for j in 0..=i {
-                    let (score, mass) = (row.attn_scores[j].0[1], row.attn_pattern[j].0[1]);
+                    let (score, mass) =
+                        (row.attn_scores[j].0[1] - shared, row.attn_pattern[j].0[1]);
                     row_sum += mass;
                     assert!((f64::from(score) - scores[(i, j)]).abs() < 1e-4, "{name}");
                     assert!((f64::from(mass) - pattern[(i, j)]).abs() < 1e-5, "{name}");

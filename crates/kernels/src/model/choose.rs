@@ -72,7 +72,7 @@ pub struct Rule {
     pub module: &'static str,
     /// When it is used, in words.
     pub when: &'static str,
-    /// When it is used, provided that no earlier rule for the same part applies.
+    /// When it is used; an engine, provided that no earlier rule applies.
     applies: fn(&Facts) -> bool,
 }
 
@@ -90,8 +90,8 @@ struct Facts<'a> {
     coordinates: usize,
 }
 
-/// The table. For each part, the first rule that applies is used. In coordinates, a layer may use one-hot
-/// beside narrow or wide.
+/// The table. The first rule for an engine that applies is used. In coordinates, a layer uses one-hot, if that
+/// applies, beside narrow or wide.
 pub const RULES: &[Rule] = &[
     Rule {
         part: Part::Engine,
@@ -173,7 +173,7 @@ pub const RULES: &[Rule] = &[
         name: "wide",
         module: "ops/attention/fast",
         when: "otherwise",
-        applies: |_| true,
+        applies: |facts| facts.coordinates > NARROW,
     },
 ];
 
@@ -247,21 +247,16 @@ pub fn choose(kind: &Kind, purpose: Purpose, plan: &Plan) -> Choice {
         _ => 0,
     });
     let sizes = shape.map_or(Vec::new(), |shape| growth(shape, depth).0);
-    // Special rules that apply, and the general one beside them.
-    let of_layer = |(layer, &coordinates): (usize, &usize)| {
-        let mut rules = applying(Part::Attention, &facts(layer, coordinates));
-        let is_general = |rule: &&Rule| matches!(rule.kernel, Kernel::Narrow | Kernel::Wide);
-        let general = rules.iter().position(is_general).expect("wide applies");
-        rules.truncate(general + 1);
-        rules
-    };
+    let layers = sizes.into_iter().enumerate();
     Choice {
         engine,
-        layers: sizes.iter().enumerate().map(of_layer).collect(),
+        layers: layers
+            .map(|(layer, m)| applying(Part::Attention, &facts(layer, m)))
+            .collect(),
     }
 }
 
-/// The rules for a part that apply; the last of every part always does.
+/// The rules for a part that apply: one at least.
 fn applying(part: Part, facts: &Facts) -> Vec<&'static Rule> {
     let rules = RULES.iter().filter(|rule| rule.part == part);
     rules.filter(|rule| (rule.applies)(facts)).collect()

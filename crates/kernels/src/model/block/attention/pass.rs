@@ -469,7 +469,7 @@ impl BlockPass for AttentionPass {
             }
             let inputs = self.attention.inputs(c, head, &self.read, &self.masks);
             let signed = c.change(head) == Some(Pattern::WithoutUniform);
-            fast::show(c.level, &inputs, rows, place, |_| Lane::ZERO, signed, probe);
+            fast::show(c.level, &inputs, rows, place, signed, probe);
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct AttnRow<'a> {
     pub head: usize,
     /// The position that attends, i.
     pub position: usize,
-    /// Before the softmax.
+    /// Before the softmax, perhaps without a number that the whole row shares.
     pub attn_scores: &'a [Lane],
     /// After the softmax.
     pub attn_pattern: &'a [Lane],

@@ -9,12 +9,11 @@ use std::ops::Range;
 
 use super::norm;
 use super::one_hot;
-use super::rows::{add_part, affine, affine_backward, copy_part};
-use super::scratch::{HeadRows, LayerScratch, Scratch};
+use super::rows::{affine, affine_backward, copy_part};
+use super::scratch::{HeadRows, Scratch};
 use super::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane};
-use crate::model::ops::attention::clamped;
-use crate::model::ops::linear;
+use crate::model::ops::attention::clamped::{self, Table};
 use crate::model::transformer::groups;
 
 impl Coordinates {
@@ -25,15 +24,12 @@ impl Coordinates {
         inputs: &[[u8; LANES]],
         work: &mut Scratch,
     ) {
-        let Scratch { symbols, layers } = work;
-        one_hot::read(self.level, inputs, symbols, &mut layers[0].y);
-        for (stage, layer) in self.stages.iter().zip(layers.iter_mut()) {
-            for (places, head) in stage.heads.iter().zip(&mut layer.heads) {
-                let given = &mut head.given;
-                places
-                    .change
-                    .read(self.level, inputs, self.shape.length, given);
-            }
+        let (y, length) = (&mut work.layers[0].y, self.shape.length);
+        one_hot::read(self.level, inputs, &mut work.symbols, y);
+        let heads = self.stages.iter().flat_map(|stage| &stage.heads);
+        for (places, head) in heads.zip(work.heads.iter_mut().flatten()) {
+            let given = &mut head.given;
+            places.change.read(self.level, inputs, length, given);
         }
         let top = self.depth() - 1;
         for l in 0..top {
@@ -68,18 +64,16 @@ impl Coordinates {
         grads: &mut [Lane],
     ) {
         for l in (0..top).rev() {
-            self.norm_backward(tables, l + 1, 0..rows, work, grads);
             self.backward_layer(tables, l, 0..rows, work, grads);
         }
     }
 
     /// Switches to layer `l`: call it after the layers below, and before the first group of its rows.
     fn turn_to(&self, tables: &Tables, l: usize, work: &mut Scratch) {
-        let LayerScratch { y, norm, heads, .. } = &mut work.layers[l];
-        let read = norm.as_ref().map_or(&*y, |norm| &norm.z);
-        for (h, head) in heads.iter_mut().enumerate() {
+        let y = work.layers[l].read();
+        for (h, head) in work.heads[l].iter_mut().enumerate() {
             if let HeadRows::Wide(group) = &mut head.group {
-                group.turn_to(&self.inputs(tables, (l, h), read, &head.w));
+                group.turn_to(&self.inputs(tables, (l, h), y, &head.w));
             }
         }
     }
@@ -93,15 +87,9 @@ impl Coordinates {
         work: &mut Scratch,
     ) {
         let (stage, m) = (&self.stages[l], self.stages[l].m);
-        let Scratch { symbols, layers } = work;
-        let (done, rest) = layers.split_at_mut(l + 1);
-        let LayerScratch {
-            y: stream,
-            norm,
-            heads,
-            ..
-        } = &mut done[l];
-        let y = norm.as_ref().map_or(&*stream, |norm| &norm.z);
+        let (below, above) = work.layers.split_at_mut(l + 1);
+        let (layer, next, heads) = (&below[l], &mut above[0], &mut work.heads[l]);
+        let y = layer.read();
         for (h, (places, head)) in stage.heads.iter().zip(heads.iter_mut()).enumerate() {
             let change = places.change;
             if change.silent {
@@ -112,53 +100,39 @@ impl Coordinates {
                 clamped::forward(self.level, table, rows.clone(), m, y, &mut head.c);
                 continue;
             }
-            if let (true, Some(work)) = (tables.bounded[l][h], &mut head.convolution) {
+            if let (true, Some(own)) = (tables.bounded[l][h], &mut head.convolution) {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
-                one_hot::forward(self.level, factors, symbols, rows.end, work, c);
+                one_hot::forward(self.level, factors, &work.symbols, rows.end, own, c);
             } else {
-                let qk = &tables.data[places.qk.clone()];
+                let qk = &tables.data()[places.qk.clone()];
                 let part = rows.start * m..rows.end * m;
                 affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
                 for group in groups(rows.clone(), stage.group_size()) {
                     self.forward_group(tables, (l, h), y, head, group);
                 }
             }
-            change.leave_means(self.level, rows.clone(), m, y, head);
+            if change.leaves_uniform_out() {
+                let uniform = Table::Uniform(-1.0);
+                clamped::forward(self.level, uniform, rows.clone(), m, y, &mut head.c);
+            }
         }
         // y′ = [y, c¹ … c^H]
-        let (next, own, stride) = (&mut rest[0], stage.stream, self.stages[l + 1].stream);
+        let (own, stride) = (stage.stream, self.stages[l + 1].stream);
         let part = &mut next.y[rows.start * stride..rows.end * stride];
-        let source = &stream[rows.start * own..rows.end * own];
-        copy_part(self.level, source, own, stride, part);
+        let source = &layer.y[rows.start * own..rows.end * own];
+        copy_part(self.level, source, own, own, part, stride);
         for (h, head) in heads.iter().enumerate() {
             let source = &head.c[rows.start * m..rows.end * m];
-            copy_part(self.level, source, m, stride, &mut part[own + h * m..]);
+            copy_part(self.level, source, m, m, &mut part[own + h * m..], stride);
         }
         if let (Some(form), Some(work)) = (&self.stages[l + 1].form, &mut next.norm) {
-            let form = &tables.data[form.clone()];
+            let form = &tables.data()[form.clone()];
             norm::forward(self.level, form, stride, &next.y, rows, work);
         }
     }
 
-    /// Carries the gradient of what stage `at` reads back to the stream below its norm, if it has one: adds to dy.
-    pub(super) fn norm_backward(
-        &self,
-        tables: &Tables,
-        at: usize,
-        rows: Range<usize>,
-        work: &mut Scratch,
-        grads: &mut [Lane],
-    ) {
-        let LayerScratch { y, dy, norm, .. } = &mut work.layers[at];
-        if let (Some(place), Some(work)) = (&self.stages[at].form, norm) {
-            let (form, d_form) = (&tables.data[place.clone()], &mut grads[place.clone()]);
-            let m = self.stages[at].stream;
-            norm::backward(self.level, form, m, y, rows, work, dy, d_form);
-        }
-    }
-
-    /// The gradients of some rows of layer `l`, given that of the coordinates after it. If the rows are one group,
-    /// call it right after the group's forward.
+    /// The gradients of some rows of layer `l`, given that of what is read after it. If the rows are one group, call
+    /// it right after the group's forward.
     pub(super) fn backward_layer(
         &self,
         tables: &Tables,
@@ -168,32 +142,27 @@ impl Coordinates {
         grads: &mut [Lane],
     ) {
         let (stage, m) = (&self.stages[l], self.stages[l].m);
-        let Scratch { symbols, layers } = work;
-        let (done, rest) = layers.split_at_mut(l + 1);
-        let LayerScratch {
-            y: stream,
-            dy: d_stream,
-            norm,
-            heads,
-        } = &mut done[l];
-        // y′ = [y, c¹ … c^H]
+        let (below, above) = work.layers.split_at_mut(l + 1);
+        let (layer, next, heads) = (&mut below[l], &mut above[0], &mut work.heads[l]);
         let (own, stride) = (stage.stream, self.stages[l + 1].stream);
-        let from = |column: usize| &rest[0].dy[rows.start * stride + column..];
+        if let (Some(place), Some(work)) = (&self.stages[l + 1].form, &mut next.norm) {
+            let (form, d_form) = (&tables.data()[place.clone()], &mut grads[place.clone()]);
+            let (y, dy, rows) = (&next.y, &mut next.dy, rows.clone());
+            norm::backward(self.level, form, stride, y, rows, work, dy, d_form);
+        }
+        // y′ = [y, c¹ … c^H]
+        let d_next = &next.dy[rows.start * stride..rows.end * stride];
         // All coordinates of the first layer are data.
         if l > 0 {
-            let dy = &mut d_stream[rows.start * own..rows.end * own];
-            add_part(self.level, from(0), own, stride, dy);
+            let dy = &mut layer.dy[rows.start * own..rows.end * own];
+            copy_part(self.level, d_next, stride, own, dy, own);
         }
         let part = rows.start * m..rows.end * m;
         for (h, head) in heads.iter_mut().enumerate() {
-            let dc = &mut head.dc[part.clone()];
-            dc.fill(Lane::ZERO);
-            add_part(self.level, from(own + h * m), m, stride, dc);
+            let d_next = &d_next[own + h * m..];
+            copy_part(self.level, d_next, stride, m, &mut head.dc[part.clone()], m);
         }
-        let (y, dy) = match norm {
-            Some(norm) => (&norm.z, &mut norm.dz),
-            None => (&*stream, d_stream),
-        };
+        let (y, dy) = layer.read_mut();
         for (h, (places, head)) in stage.heads.iter().zip(heads.iter_mut()).enumerate() {
             let change = places.change;
             if change.stopped {
@@ -206,17 +175,24 @@ impl Coordinates {
                 }
                 continue;
             }
-            change.leave_means_backward(self.level, rows.clone(), m, y, head, dy);
+            // The backward of the whole pattern needs what that averaged again, and values get nothing through the
+            // uniform part.
+            if change.leaves_uniform_out() {
+                let [uniform, without] = [1.0, -1.0].map(Table::Uniform);
+                clamped::forward(self.level, uniform, rows.clone(), m, y, &mut head.c);
+                clamped::backward(self.level, without, rows.clone(), m, &head.dc, dy);
+            }
             let d_positions = &mut grads[places.positions.clone()];
-            if let (true, Some(work)) = (tables.bounded[l][h], &mut head.convolution) {
-                let (factors, averages) = (&tables.factors[h], (&head.c[..], &head.dc[..]));
-                let (rows, dw) = (rows.end, &mut head.dw);
+            if let (true, Some(own)) = (tables.bounded[l][h], &mut head.convolution) {
+                let (factors, symbols) = (&tables.factors[h], &work.symbols);
+                let (averages, dw) = ((&head.c[..], &head.dc[..]), &mut head.dw);
+                let end = rows.end;
                 one_hot::backward(
                     self.level,
                     factors,
                     symbols,
-                    rows,
-                    work,
+                    end,
+                    own,
                     averages,
                     dw,
                     d_positions,
@@ -232,7 +208,7 @@ impl Coordinates {
             affine_backward(
                 self.level,
                 &y[part.clone()],
-                &tables.data[places.qk.clone()],
+                &tables.data()[places.qk.clone()],
                 (m, m),
                 self.data(l),
                 &head.dw[part.clone()],
@@ -251,23 +227,11 @@ impl Coordinates {
         out: &mut [Lane],
     ) {
         let (outputs, depth) = (self.outputs(), self.depth());
+        let m = self.stages[depth].m;
+        let read = &work.layers[depth].read()[rows.start * m..rows.end * m];
         let out = &mut out[rows.start * outputs..rows.end * outputs];
-        let table = &tables.data[self.output.clone()];
-        if let Some(norm) = &work.layers[depth].norm {
-            let m = self.stages[depth].m;
-            let z = &norm.z[rows.start * m..rows.end * m];
-            return affine(self.level, z, table, (m, outputs), out);
-        }
-        let (first, mut rest) = table.split_at(outputs);
-        linear::set_rows(first, out);
-        let (top, stage) = (&work.layers[depth - 1], &self.stages[depth - 1]);
-        let heads = top.heads.iter().map(|head| (&head.c, stage.m));
-        for (source, width) in std::iter::once((&top.y, stage.stream)).chain(heads) {
-            let (table, after) = rest.split_at(width * outputs);
-            let source = &source[rows.start * width..rows.end * width];
-            linear::add_forward(self.level, source, table, width, outputs, out);
-            rest = after;
-        }
+        let table = &tables.data()[self.output.clone()];
+        affine(self.level, read, table, (m, outputs), out);
     }
 
     /// Carries the gradient of some rows' output back to what it reads.
@@ -281,14 +245,10 @@ impl Coordinates {
     ) {
         let (outputs, depth) = (self.outputs(), self.depth());
         let (m, data) = (self.stages[depth].m, self.data(depth));
-        let LayerScratch { y, dy, norm, .. } = &mut work.layers[depth];
-        let (y, dy) = match norm {
-            Some(norm) => (&norm.z, &mut norm.dz),
-            None => (&*y, dy),
-        };
+        let (y, dy) = work.layers[depth].read_mut();
         let part = rows.start * m..rows.end * m;
         let (y, dy) = (&y[part.clone()], &mut dy[part]);
-        let table = &tables.data[self.output.clone()];
+        let table = &tables.data()[self.output.clone()];
         let d_table = &mut grads[self.output.clone()];
         affine_backward(self.level, y, table, (m, outputs), data, d_out, dy, d_table);
     }

@@ -3,9 +3,8 @@
 use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
-use super::dense::{View, ViewMut, add_product_with_transposed};
+use super::dense::{Place, add_product};
 use super::{Coordinates, Stage};
-use crate::model::block::Attention;
 use crate::model::ops::attention::RelativeTerm;
 
 impl Coordinates {
@@ -21,59 +20,59 @@ impl Coordinates {
             let of_rows = rows.chunks_exact(stage.m).map(blocks);
             of_rows.fold(0.0, f32::max)
         });
-        let asked = blocks(base) + demanding.sum::<f32>();
-        let positions = positions.chunks_exact(1 + stage.m);
-        let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
-        asked + placed.fold(0.0, f32::max)
+        blocks(base) + demanding.sum::<f32>() + of_positions(positions, 1 + stage.m, blocks)
     }
 
     /// A bound on the size of a head's scores after a norm of positions, without what does not depend on the
-    /// key. The head's columns begin at `column`. A normalised vector is shorter than √d before gain and bias, and
-    /// |x M y| is at most |x| ‖M‖ |y| for any matrix, with the root of the sum of its squares as ‖M‖.
-    pub fn bound_after_norm(
-        &self,
-        params: &[f32],
-        layer: &Attention,
-        column: usize,
-        gain: &[f32],
-        (q_bias, k_bias): (&[f32], &[f32]),
-    ) -> f32 {
-        let (d, size) = (gain.len(), q_bias.len());
-        // √d times the gain times a weight: what it makes of any vector shorter than one, [d, size]
-        let stretched = |weight: &Range<usize>| {
-            let rows = params[weight.clone()].chunks_exact(d).zip(gain);
-            let rows = rows.flat_map(|(row, gain)| {
-                row[column..][..size]
-                    .iter()
-                    .map(move |w| w * gain * (d as f32).sqrt())
-            });
-            rows.collect::<Vec<f32>>()
+    /// key. A normalised vector is shorter than √d before gain and bias, and |x M y| is at most |x| ‖M‖ |y| for any
+    /// matrix, with the root of the sum of its squares as ‖M‖. So the tables are made once more, for the basis
+    /// (b, √d diag g) and coordinates that are shorter than one.
+    pub fn bound_after_norm(&self, params: &[f32], l: usize, h: usize) -> f32 {
+        let (layer, norm) = (self.shape.attention(l), self.stages[l].norm.as_ref());
+        let norm = norm.expect("only asked for layers with a norm");
+        let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
+        let (d, size) = (layer.width, layer.size());
+        let (root, columns) = ((d as f32).sqrt(), h * size..(h + 1) * size);
+        let own = |range: &Range<usize>| Place::new(0, range.clone(), d).columns(columns.clone());
+        let all = Place::new(0, 0..(1 + d) * size, size);
+        let projected = |weight: &Range<usize>| {
+            let mut basis = vec![0.0; (1 + d) * size];
+            let (first, rest) = basis.split_at_mut(size);
+            for (r, row) in rest.chunks_exact_mut(size).enumerate() {
+                let weight = own(weight).row(params, r);
+                for ((first, x), w) in first.iter_mut().zip(row).zip(weight) {
+                    *first += bias[r] * w;
+                    *x = gain[r] * root * w;
+                }
+            }
+            basis
         };
-        // |x (every row of `others`)|, a bound on x · (any combination of them), for every row x
-        let along = |rows: View, count: usize, others: &[f32]| {
-            let m = others.len() / size;
-            let mut products = vec![0.0; count * m];
-            let (out, others) = (ViewMut::new(&mut products, m, 0), View::new(others, size));
-            add_product_with_transposed(self.level, out, rows, others, (count, size, m), 1.0);
-            products.chunks_exact(m).map(length).collect::<Vec<f32>>()
+        let product = |a: &[f32], of_a: Place, b: &[f32], of_b: Place| {
+            let mut out = vec![0.0; of_a.rows * of_b.rows];
+            let to = Place::new(0, 0..out.len(), of_b.rows);
+            add_product(self.level, &mut out, to, a, of_a, b, of_b.transposed(), 1.0);
+            out
         };
-        let (q, k) = (stretched(&layer.w_q), stretched(&layer.w_k));
-        let mut bound = along(View::new(q_bias, size), 1, &k)[0];
-        bound += length(&along(View::new(&q, size), d, &k));
+        let (q, k) = (projected(&layer.w_q), projected(&layer.w_k));
+        let qk = product(&q, all, &k, all.rows(1..1 + d));
+        let mut bound = length(&qk[..d]) + length(&qk[d..]);
         if let Some(v) = &layer.v {
-            let (bias, rest) = match self.relative {
-                RelativeTerm::Query => (q_bias, &q),
-                _ => (k_bias, &k),
+            let other = match self.relative {
+                RelativeTerm::Query => q,
+                _ => k,
             };
-            let positions = View::new(&params[v.clone()], d).from(0, column);
-            let through_bias = along(positions, self.shape.length, bias);
-            let sums = through_bias
-                .iter()
-                .zip(along(positions, self.shape.length, rest));
-            bound += sums.map(|(a, b)| a + b).fold(0.0, f32::max);
+            let positions = product(params, own(v), &other, all);
+            bound += of_positions(&positions, 1 + d, length);
         }
         bound * LOG2_E / (size as f32).sqrt()
     }
+}
+
+/// The bound on what positions add, given that on a row's products with coordinates.
+fn of_positions(table: &[f32], width: usize, of_row: impl Fn(&[f32]) -> f32) -> f32 {
+    let rows = table.chunks_exact(width);
+    let bounds = rows.map(|row| row[0].abs() + of_row(&row[1..]));
+    bounds.fold(0.0, f32::max)
 }
 
 /// The euclidean length of a vector.

@@ -5,11 +5,6 @@
 //! coordinates so far. A head that nobody sees has no rows in the basis, and gets no gradient. A reader that
 //! does not see a source has a basis of its own, without the source's rows and its share of the constant.
 
-use std::borrow::Cow;
-use std::ops::Range;
-
-use super::basis::{add, subtract};
-use super::scratch::HeadScratch;
 use super::{Coordinates, Stage};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::intervention::{Pattern, Plan, Port, Value};
@@ -86,56 +81,10 @@ impl Change {
         }
     }
 
-    /// Leaves the uniform part out of what was averaged in some rows.
-    pub fn leave_means(
-        self,
-        level: Level,
-        rows: Range<usize>,
-        m: usize,
-        y: &[Lane],
-        head: &mut HeadScratch,
-    ) {
-        if self.leaves_uniform_out() {
-            clamped::forward(level, Table::Uniform(-1.0), rows, m, y, &mut head.c);
-        }
-    }
-
-    /// Its backward, before that of the whole pattern: what that averaged is needed again, and values get
-    /// nothing through the uniform part.
-    pub fn leave_means_backward(
-        self,
-        level: Level,
-        rows: Range<usize>,
-        m: usize,
-        y: &[Lane],
-        head: &mut HeadScratch,
-        dy: &mut [Lane],
-    ) {
-        if self.leaves_uniform_out() {
-            clamped::forward(level, Table::Uniform(1.0), rows.clone(), m, y, &mut head.c);
-            clamped::backward(level, Table::Uniform(-1.0), rows, m, &head.dc, dy);
-        }
-    }
-
     /// Whether its pattern is without its uniform part.
     pub fn leaves_uniform_out(self) -> bool {
         self.pattern == Some(Pattern::WithoutUniform)
     }
-}
-
-/// A source that some reader does not see.
-#[derive(Clone, Debug)]
-pub struct Share {
-    source: Port,
-    /// What it adds to the constant of the stream, `[d]`.
-    pub(super) constant: Vec<f32>,
-    /// The part of the gradient of that which is withheld from it, `[d]`.
-    pub(super) withheld: Vec<f32>,
-}
-
-/// That of a source, if some reader does not see it.
-pub(super) fn share(shares: &mut [Share], source: Port) -> Option<&mut Share> {
-    shares.iter_mut().find(|share| share.source == source)
 }
 
 impl Coordinates {
@@ -148,63 +97,5 @@ impl Coordinates {
         };
         let below = self.stages[..l].iter().filter(signed);
         below.fold(1.0, |factor, _| 4.0 * factor)
-    }
-
-    /// Buffers for the sources that some reader does not see.
-    pub(super) fn new_shares(&self, buffers: &mut Allocator) -> Vec<Share> {
-        let watched = self.plan.watched().into_iter().map(|source| Share {
-            source,
-            constant: buffers.filled(0.0, [self.shape.width]),
-            withheld: buffers.filled(0.0, [self.shape.width]),
-        });
-        watched.collect()
-    }
-
-    /// The rows of a source in the basis.
-    fn rows_of(&self, source: Port) -> Range<usize> {
-        let (Some(layer), Some(head)) = (source.layer, source.index) else {
-            return 1..self.shape.states;
-        };
-        let stage = &self.stages[layer];
-        let first = 1 + stage.stream + stage.m * head;
-        first..first + stage.m
-    }
-
-    /// Takes what a reader does not see out of its basis ([1 + m, d]).
-    pub(super) fn hide(&self, reader: Port, shares: &mut [Share], basis: &mut [f32]) {
-        let d = self.shape.width;
-        for (source, _) in self.plan.of_reader(reader) {
-            let rows = self.rows_of(source);
-            basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some(share) = share(shares, source) {
-                subtract(&mut basis[..d], &share.constant);
-            }
-        }
-    }
-
-    /// Its backward: what belongs to hidden sources is withheld from them.
-    pub(super) fn hide_backward(&self, reader: Port, shares: &mut [Share], d_basis: &mut [f32]) {
-        let d = self.shape.width;
-        for (source, _) in self.plan.of_reader(reader) {
-            let rows = self.rows_of(source);
-            d_basis[rows.start * d..rows.end * d].fill(0.0);
-            if let Some(share) = share(shares, source) {
-                add(&mut share.withheld, &d_basis[..d]);
-            }
-        }
-    }
-
-    /// The basis that a reader multiplies: a copy without what it does not see, or the common one.
-    pub(super) fn seen_by<'x>(
-        &self,
-        reader: Port,
-        shares: &mut [Share],
-        common: &'x [f32],
-    ) -> Cow<'x, [f32]> {
-        let mut own = Cow::Borrowed(common);
-        if self.plan.changes(reader) {
-            self.hide(reader, shares, own.to_mut());
-        }
-        own
     }
 }

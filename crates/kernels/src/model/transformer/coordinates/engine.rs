@@ -70,7 +70,6 @@ impl Engine for Coordinates {
             let d_rows = &mut d_logits[span.clone()];
             loss(group.clone(), &logits[span], d_rows);
             self.output_backward(tables, group.clone(), work, d_rows, grads);
-            self.norm_backward(tables, top + 1, group.clone(), work, grads);
             self.backward_layer(tables, top, group, work, grads);
         }
         self.backward_below(tables, top, rows, work, grads);
@@ -80,36 +79,27 @@ impl Engine for Coordinates {
         self.size
     }
 
-    fn pull_back(&self, params: &[f32], tables: &mut Tables, gradient: &[f32], grads: &mut [f32]) {
+    fn pull_back(&self, _params: &[f32], tables: &mut Tables, gradient: &[f32], grads: &mut [f32]) {
         grads.fill(0.0);
-        self.add_pulled_back(params, tables, gradient, grads);
+        self.add_pulled_back(tables, gradient, grads);
     }
 
-    /// The pattern, and scores including the part that cancels in the softmax.
+    /// The pattern, and scores without the part that cancels in the softmax.
     fn observe(&self, tables: &Tables, rows: usize, work: &Scratch, probe: AttnProbe) {
-        let layers = self.stages[..self.depth()].iter().zip(&work.layers);
-        for (l, (stage, layer)) in layers.enumerate() {
+        for (l, (stage, layer)) in self.stages.iter().zip(&work.layers).enumerate() {
             let (m, y) = (stage.m, layer.read());
             let mut w = vec![Lane::ZERO; rows * m];
-            for (h, (places, head)) in stage.heads.iter().zip(&layer.heads).enumerate() {
+            for (h, (places, head)) in stage.heads.iter().zip(&work.heads[l]).enumerate() {
                 if let Some(table) = places.change.table(&head.given, self.shape.length) {
                     clamped::show(self.level, table, rows, (l, h), probe);
                     continue;
                 }
                 // The first layer's convolutions do not keep it.
-                let qk = &tables.data[places.qk.clone()];
+                let qk = &tables.data()[places.qk.clone()];
                 affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
-                let constant = &tables.data[places.constant.clone()];
-                let cancels = |i: usize| {
-                    let mut sum = Lane::splat(constant[0]);
-                    for (&y, &c) in y[i * m..][..m].iter().zip(&constant[1..]) {
-                        sum += y * c;
-                    }
-                    sum
-                };
                 let inputs = self.inputs(tables, (l, h), y, &w);
                 let signed = places.change.leaves_uniform_out();
-                fast::show(self.level, &inputs, rows, (l, h), cancels, signed, probe);
+                fast::show(self.level, &inputs, rows, (l, h), signed, probe);
             }
         }
     }

@@ -94,7 +94,7 @@ impl Coordinates {
             data: self.data(l),
             columns: columns(m, 0),
             relative: self.relative,
-            positions: &tables.data[stage.heads[h].positions.clone()],
+            positions: &tables.data()[stage.heads[h].positions.clone()],
             lag_columns: columns(1 + m, 1),
             bias: true,
             masked: None,

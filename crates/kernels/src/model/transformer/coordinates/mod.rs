@@ -27,12 +27,11 @@
 //! in z_i = (1, y_i) / σ_i, one number more per position, and σ_i² is a quadratic form in (1, y_i), whose
 //! coefficients are one more table ([`norm`]). So a layer with a norm has z and the basis of n where others
 //! have y and A: c_i = Σ_j p_ij z_j. In the first layer σ depends on the symbol alone. There the norm is a
-//! matter of the tables, which have n(E) in place of E, and the coordinates stay one-hot ([`basis`]).
+//! matter of the tables, which have n(E) in place of E, and the coordinates stay one-hot.
 //!
 //! A step computes the tables once ([`tables`]), runs all blocks on them ([`block`]), and carries the tables'
-//! gradients back to the parameters once.
+//! gradients back to the parameters once ([`steps`]).
 
-mod basis;
 mod block;
 mod bound;
 mod changed;
@@ -44,12 +43,14 @@ mod norm;
 mod one_hot;
 mod rows;
 mod scratch;
+mod steps;
 mod tables;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use self::changed::Change;
+use self::steps::Steps;
 use super::{Norm, Transformer};
 use crate::lanes::Level;
 use crate::model::choose::{Choice, Kernel};
@@ -75,6 +76,8 @@ pub struct Coordinates {
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
+    /// From the parameters to the tables.
+    steps: Steps,
     plan: Arc<Plan>,
 }
 
@@ -119,8 +122,6 @@ struct HeadPlan {
     qk: Range<usize>,
     /// [t, 1 + m]
     positions: Range<usize>,
-    /// `[1 + m]`: the part of a score that does not depend on j; only needed for recorded scores.
-    constant: Range<usize>,
     /// What interventions do to it.
     change: Change,
 }
@@ -141,14 +142,13 @@ impl Coordinates {
                 None => shape.final_norm.clone().filter(|_| ends),
             };
             let form = norm.as_ref().filter(|_| l > 0);
-            let form = form.map(|_| take((1 + stream) * (2 + stream) / 2));
+            let form = form.map(|_| take((1 + stream) * (1 + stream)));
             let m = stream + usize::from(form.is_some());
             let heads = if l < depth { shape.heads(l) } else { 0 };
             let heads = (0..heads).map(|h| HeadPlan {
                 change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
-                constant: take(1 + m),
             });
             let rules = choice.layers.get(l).into_iter().flatten();
             let stage = Stage {
@@ -165,7 +165,7 @@ impl Coordinates {
         let stages: Vec<Stage> = stages.collect();
         let outputs = if ends { shape.states } else { shape.width };
         let output = take((1 + stages[depth].m) * outputs);
-        Self {
+        let mut all = Self {
             level,
             relative: match shape.attention(0).scheme.relative {
                 RelativeTerm::Query => RelativeTerm::Query,
@@ -175,9 +175,12 @@ impl Coordinates {
             ends,
             output,
             size,
+            steps: Steps::new(0, 0),
             plan: plan.clone(),
             shape,
-        }
+        };
+        all.steps = all.list_steps();
+        all
     }
 
     /// How many layers are in coordinates.
@@ -187,11 +190,7 @@ impl Coordinates {
 
     /// Numbers per position of the output.
     fn outputs(&self) -> usize {
-        if self.ends {
-            self.shape.states
-        } else {
-            self.shape.width
-        }
+        self.output.len() / (1 + self.stages[self.depth()].m)
     }
 
     /// How many leading coordinates that stage `at` reads are data, and need no gradient: the symbols. After a norm,

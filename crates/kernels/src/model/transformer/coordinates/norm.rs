@@ -7,11 +7,12 @@
 //!
 //! and n_i = b + h̃_i / σ_i ∘ g = b + z_i (Ã ∘ g) with z_i = Y_i / σ_i: one coordinate more than y_i.
 //!
-//! S is symmetric. Its table holds the coefficients C_rs of Y_r Y_s for r ≤ s, row by row: S_rr, or 2 S_rs.
+//! S is a table, [1 + m, 1 + m], through which the rows u_i = Y_i S go like any other affine map.
 
 use std::ops::Range;
 
-use crate::lanes::{Lane, leveled};
+use super::rows::{affine, affine_backward};
+use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::layer_norm::EPSILON;
 use crate::scratch::Allocator;
 
@@ -21,6 +22,8 @@ pub(super) struct NormScratch {
     /// [t, 1 + m]
     pub z: Vec<Lane>,
     pub dz: Vec<Lane>,
+    /// Y S and, after its backward, the gradient of that: [t, 1 + m]
+    u: Vec<Lane>,
     /// 1/σ, `[t]`
     inverse: Vec<Lane>,
 }
@@ -31,35 +34,35 @@ impl NormScratch {
         Self {
             z: buffers.lanes([length, read]),
             dz: buffers.lanes([length, read]),
+            u: buffers.lanes([length, read]),
             inverse: buffers.lanes([length]),
         }
     }
 }
 
+/// Computes z of some rows of y ([t, m]), given the norm's table.
+pub(super) fn forward(
+    level: Level,
+    form: &[f32],
+    m: usize,
+    y: &[Lane],
+    rows: Range<usize>,
+    work: &mut NormScratch,
+) {
+    let y = &y[rows.start * m..rows.end * m];
+    let u = &mut work.u[rows.start * (1 + m)..rows.end * (1 + m)];
+    affine(level, y, form, (m, 1 + m), u);
+    divide(level, m, y, rows, work);
+}
+
 leveled!(
-    /// Computes z of some rows of y ([t, m]), given the norm's table.
-    pub(super) fn forward<const FUSED: bool>(
-        form: &[f32],
-        m: usize,
-        y: &[Lane],
-        rows: Range<usize>,
-        work: &mut NormScratch,
-    ) {
-        let (first, squares) = form.split_at(1 + m);
-        for i in rows {
-            let y = &y[i * m..][..m];
-            let mut variance = Lane::splat(first[0]);
+    /// z = Y / σ, σ² = u · Y + ε
+    fn divide<const FUSED: bool>(m: usize, y: &[Lane], rows: Range<usize>, work: &mut NormScratch) {
+        for (i, y) in rows.zip(y.chunks_exact(m)) {
+            let u = &work.u[i * (1 + m)..][..1 + m];
+            let mut variance = u[0];
             for s in 0..m {
-                variance = y[s].times_plus::<FUSED>(Lane::splat(first[1 + s]), variance);
-            }
-            let mut at = 0;
-            for r in 0..m {
-                let mut sum = Lane::ZERO;
-                for s in r..m {
-                    sum = y[s].times_plus::<FUSED>(Lane::splat(squares[at]), sum);
-                    at += 1;
-                }
-                variance = sum.times_plus::<FUSED>(y[r], variance);
+                variance = y[s].times_plus::<FUSED>(u[1 + s], variance);
             }
             // Where all features are equal, rounding may have left less than nothing.
             let epsilon = Lane::splat(EPSILON as f32);
@@ -74,48 +77,48 @@ leveled!(
     }
 );
 
+/// Adds the gradient of y ([t, m]) and of the table, by lane, given that of z.
+#[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
+pub(super) fn backward(
+    level: Level,
+    form: &[f32],
+    m: usize,
+    y: &[Lane],
+    rows: Range<usize>,
+    work: &mut NormScratch,
+    dy: &mut [Lane],
+    d_form: &mut [Lane],
+) {
+    let part = rows.start * m..rows.end * m;
+    let (y, dy) = (&y[part.clone()], &mut dy[part]);
+    divide_backward(level, m, y, rows.clone(), work, dy);
+    let du = &work.u[rows.start * (1 + m)..rows.end * (1 + m)];
+    affine_backward(level, y, form, (m, 1 + m), 0, du, dy, d_form);
+}
+
 leveled!(
-    /// Adds the gradient of y ([t, m]) and of the table, by lane, given that of z.
-    ///
-    /// - z = Y / σ  ⟹  dY += dz / σ,  dσ² = −½ (dz · Y) / σ³
-    /// - σ² = Σ_r≤s C_rs Y_r Y_s + ε  ⟹  dC_rs += dσ² Y_r Y_s,  dY_r += dσ² C_rs Y_s,  dY_s += dσ² C_rs Y_r
-    pub(super) fn backward<const FUSED: bool>(
-        form: &[f32],
+    /// - z = Y / σ       ⟹  dY += dz / σ,  dσ² = −½ (dz · Y) / σ³
+    /// - σ² = u · Y + ε  ⟹  dY += dσ² u,  du = dσ² Y, which takes the place of u
+    fn divide_backward<const FUSED: bool>(
         m: usize,
         y: &[Lane],
         rows: Range<usize>,
-        work: &NormScratch,
+        work: &mut NormScratch,
         dy: &mut [Lane],
-        d_form: &mut [Lane],
     ) {
-        let (first, squares) = form.split_at(1 + m);
-        let (d_first, d_squares) = d_form.split_at_mut(1 + m);
-        for i in rows {
-            let (y, dz) = (&y[i * m..][..m], &work.dz[i * (1 + m)..][..1 + m]);
-            let (dy, inverse) = (&mut dy[i * m..][..m], work.inverse[i]);
+        for (i, (y, dy)) in rows.zip(y.chunks_exact(m).zip(dy.chunks_exact_mut(m))) {
+            let (dz, inverse) = (&work.dz[i * (1 + m)..][..1 + m], work.inverse[i]);
+            let u = &mut work.u[i * (1 + m)..][..1 + m];
             let mut along = dz[0];
             for s in 0..m {
                 along = dz[1 + s].times_plus::<FUSED>(y[s], along);
             }
             let d_variance = along * (inverse * inverse * inverse) * -0.5;
-            d_first[0] += d_variance;
+            u[0] = d_variance;
             for s in 0..m {
-                let through = d_variance * first[1 + s];
-                dy[s] = dz[1 + s].times_plus::<FUSED>(inverse, dy[s] + through);
-                d_first[1 + s] = y[s].times_plus::<FUSED>(d_variance, d_first[1 + s]);
-            }
-            let mut at = 0;
-            for r in 0..m {
-                let slope_r = y[r] * d_variance;
-                let mut sum = Lane::ZERO;
-                for s in r..m {
-                    let factor = Lane::splat(squares[at]);
-                    d_squares[at] = slope_r.times_plus::<FUSED>(y[s], d_squares[at]);
-                    dy[s] = slope_r.times_plus::<FUSED>(factor, dy[s]);
-                    sum = y[s].times_plus::<FUSED>(factor, sum);
-                    at += 1;
-                }
-                dy[r] = sum.times_plus::<FUSED>(d_variance, dy[r]);
+                let through = u[1 + s].times_plus::<FUSED>(d_variance, dy[s]);
+                dy[s] = dz[1 + s].times_plus::<FUSED>(inverse, through);
+                u[1 + s] = y[s] * d_variance;
             }
         }
     }

@@ -105,13 +105,13 @@ pub(super) struct OneHotScratch {
 
 impl OneHotScratch {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize, by_query: bool, buffers: &mut Allocator) -> Self {
+    pub fn new(states: usize, length: usize, buffers: &mut Allocator) -> Self {
         let mut planes = |columns| Planes::new(length, columns, Lane::ZERO, buffers);
         Self {
             shares: planes(states),
             slopes: planes(states),
             by_lag: planes(states),
-            of_symbol: planes(usize::from(by_query)),
+            of_symbol: planes(1),
         }
     }
 }
@@ -198,11 +198,13 @@ leveled!(
         total.fill(Lane::ZERO);
         for b in 0..states {
             let g = &mut g.column_mut(b)[..rows];
-            g.fill(Lane::ZERO);
             for a in 0..states {
                 let factor = Lane::splat(factors.by_symbols[a * states + b]);
                 for (g, &z) in g.iter_mut().zip(symbols.column(a)) {
-                    *g = z.times_plus::<FUSED>(factor, *g);
+                    *g = match a {
+                        0 => z * factor,
+                        _ => z.times_plus::<FUSED>(factor, *g),
+                    };
                 }
             }
             let each = g.iter().zip(shares.column(b)).zip(total.iter_mut());
@@ -214,12 +216,12 @@ leveled!(
             *total = total.inverse();
         }
         for b in 0..states {
-            let each = g.column(b).iter().zip(total.iter());
-            for (i, ((&g, &inverse), share)) in each.zip(shares.column_mut(b)).enumerate() {
-                let n = *share;
-                *share = g * inverse;
+            let (g, shares) = (&g.column(b)[..rows], &mut shares.column_mut(b)[..rows]);
+            for i in 0..rows {
+                let n = shares[i];
+                shares[i] = g[i] * total[i];
                 if b > 0 {
-                    c[i * m + b - 1] = n * *share;
+                    c[i * m + b - 1] = n * shares[i];
                 }
             }
         }

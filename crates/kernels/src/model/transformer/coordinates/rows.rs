@@ -4,35 +4,25 @@ use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::linear;
 
 leveled!(
-    /// Copies rows of m numbers into rows that are `stride` apart: column by column, because most have few, and a
-    /// copy of a few numbers would be a call.
+    /// Copies m numbers of every row: `from` and `to` are the distances of rows. Where these are very few, column by
+    /// column, because a copy of a few numbers would be a call.
     pub(super) fn copy_part<const FUSED: bool>(
         source: &[Lane],
+        from: usize,
         m: usize,
-        stride: usize,
         out: &mut [Lane],
+        to: usize,
     ) {
-        let rows = source.len() / m;
+        if m > 2 {
+            for (row, out) in source.chunks(from).zip(out.chunks_mut(to)) {
+                out[..m].copy_from_slice(&row[..m]);
+            }
+            return;
+        }
+        let rows = source.len().div_ceil(from);
         for r in 0..m {
             for i in 0..rows {
-                out[i * stride + r] = source[i * m + r];
-            }
-        }
-    }
-);
-
-leveled!(
-    /// Adds columns of wider rows, `stride` apart, to rows of m.
-    pub(super) fn add_part<const FUSED: bool>(
-        source: &[Lane],
-        m: usize,
-        stride: usize,
-        out: &mut [Lane],
-    ) {
-        for i in 0..out.len() / m {
-            let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
-            for r in 0..m {
-                out[r] += source[r];
+                out[i * to + r] = source[i * from + r];
             }
         }
     }
@@ -47,8 +37,7 @@ pub(super) fn affine(
     out: &mut [Lane],
 ) {
     let (first, rest) = table.split_at(width);
-    linear::set_rows(first, out);
-    linear::add_forward(level, y, rest, m, width, out);
+    linear::forward(level, y, rest, first, m, out);
 }
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,

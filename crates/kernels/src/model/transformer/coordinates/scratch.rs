@@ -4,7 +4,7 @@ use super::norm::NormScratch;
 use super::{Coordinates, HeadPlan, Stage, narrow, one_hot};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
-use crate::model::ops::attention::{RelativeTerm, fast};
+use crate::model::ops::attention::fast;
 use crate::model::ops::convolution::Planes;
 use crate::scratch::Allocator;
 
@@ -13,8 +13,10 @@ use crate::scratch::Allocator;
 pub struct Scratch {
     /// One-hot, k planes of t.
     pub(super) symbols: Planes<Lane>,
-    /// One per stage.
+    /// What every stage reads.
     pub(super) layers: Vec<LayerScratch>,
+    /// `[layer][head]`
+    pub(super) heads: Vec<Vec<HeadScratch>>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,13 +25,20 @@ pub(super) struct LayerScratch {
     pub(super) y: Vec<Lane>,
     pub(super) dy: Vec<Lane>,
     pub(super) norm: Option<NormScratch>,
-    pub(super) heads: Vec<HeadScratch>,
 }
 
 impl LayerScratch {
     /// What attention reads, [t, m].
     pub(super) fn read(&self) -> &[Lane] {
         self.norm.as_ref().map_or(&self.y, |norm| &norm.z)
+    }
+
+    /// The same, and its gradient.
+    pub(super) fn read_mut(&mut self) -> (&[Lane], &mut [Lane]) {
+        match &mut self.norm {
+            Some(norm) => (&norm.z, &mut norm.dz),
+            None => (&self.y, &mut self.dy),
+        }
     }
 }
 
@@ -59,9 +68,7 @@ impl Scratch {
     pub(super) fn start_backward(&mut self) {
         for layer in &mut self.layers {
             layer.dy.fill(Lane::ZERO);
-            if let Some(norm) = &mut layer.norm {
-                norm.dz.fill(Lane::ZERO);
-            }
+            layer.read_mut().1.fill(Lane::ZERO);
         }
     }
 }
@@ -74,12 +81,16 @@ impl Coordinates {
             y: buffers.lanes([t, stage.stream]),
             dy: buffers.lanes([t, stage.stream]),
             norm: (stage.form.as_ref()).map(|_| NormScratch::new(stage.m, t, buffers)),
-            heads: (stage.heads.iter())
-                .map(|own| self.head_scratch(stage, own, buffers))
-                .collect(),
+        });
+        let layers = layers.collect();
+        let heads = self.stages.iter().map(|stage| {
+            let heads = stage.heads.iter();
+            let heads = heads.map(|own| self.head_scratch(stage, own, buffers));
+            heads.collect()
         });
         Scratch {
-            layers: layers.collect(),
+            layers,
+            heads: heads.collect(),
             symbols: Planes::new(t, self.shape.states, Lane::ZERO, buffers),
         }
     }
@@ -96,10 +107,8 @@ impl Coordinates {
                 true => HeadRows::Narrow(narrow::NarrowRows::new(t, buffers)),
                 false => HeadRows::Wide(Box::new(fast::TileRows::new(t, m, buffers))),
             },
-            convolution: stage.uses(Kernel::OneHot).then(|| {
-                let by_query = self.relative == RelativeTerm::Query;
-                one_hot::OneHotScratch::new(self.shape.states, t, by_query, buffers)
-            }),
+            convolution: (stage.uses(Kernel::OneHot))
+                .then(|| one_hot::OneHotScratch::new(self.shape.states, t, buffers)),
         };
         buffers.count_value(&scratch);
         scratch

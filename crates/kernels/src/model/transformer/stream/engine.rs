@@ -191,7 +191,7 @@ impl Engine for Stream {
             slot.block.pull_back(params, grads);
         }
         if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
-            plan.add_pulled_back(params, tables, of_tables, grads);
+            plan.add_pulled_back(tables, of_tables, grads);
         }
     }
 

@@ -403,15 +403,13 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
         .map(move |start| start..(start + size).min(end))
 }
 
-/// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
-/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2. A `signed`
-/// pattern is without its uniform part.
+/// Shows every row of a head's attention to `probe`, computed by the forward's own passes. A `signed` pattern is
+/// without its uniform part.
 pub fn show(
     level: Level,
     inputs: &Inputs,
     rows: usize,
     (layer, head): (usize, usize),
-    constant: impl Fn(usize) -> Lane,
     signed: bool,
     probe: AttnProbe,
 ) {
@@ -419,7 +417,7 @@ pub fn show(
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
-        show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
+        show_row(level, inputs, i, &mut group, &mut attn_scores);
         if signed {
             let share = Lane::splat(1.0 / (i + 1) as f32);
             group.weights[..=i].iter_mut().for_each(|p| *p = *p - share);
@@ -435,19 +433,17 @@ pub fn show(
 }
 
 leveled!(
-    /// Writes the pattern of one row into the group's first row of weights, and its scores,
-    /// with `constant` added, beside it.
+    /// Writes the pattern of one row into the group's first row of weights, and its scores beside it.
     fn show_row<const FUSED: bool, tall TALL>(
         inputs: &Inputs,
         i: usize,
-        constant: Lane,
         group: &mut TileRows,
         attn_scores: &mut [Lane],
     ) {
         let row = i..i + 1;
         scores_any::<FUSED, TALL>(inputs, &row, group);
         for (shown, &score) in attn_scores.iter_mut().zip(&group.weights[..=i]) {
-            *shown = (score + constant) * LN_2;
+            *shown = score * LN_2;
         }
         softmax_any::<FUSED>(&row, group);
         for weight in &mut group.weights[..=i] {
