@@ -19,10 +19,10 @@ leveled!(
             }
             return;
         }
-        let rows = source.len().div_ceil(from);
         for r in 0..m {
-            for i in 0..rows {
-                out[i * to + r] = source[i * from + r];
+            let column = source[r..].iter().step_by(from);
+            for (x, &own) in out[r..].iter_mut().step_by(to).zip(column) {
+                *x = own;
             }
         }
     }

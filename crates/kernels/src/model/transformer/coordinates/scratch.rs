@@ -68,7 +68,9 @@ impl Scratch {
     pub(super) fn start_backward(&mut self) {
         for layer in &mut self.layers {
             layer.dy.fill(Lane::ZERO);
-            layer.read_mut().1.fill(Lane::ZERO);
+            if let Some(norm) = &mut layer.norm {
+                norm.dz.fill(Lane::ZERO);
+            }
         }
     }
 }
