@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use induct::Custom;
+use induct::block::Design;
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::{Column, CustomMeasure, Measure, Observation, Scope};
+use induct::model::{AttentionSpec, BlockSpec, MlpSpec, ModelSpec};
 use induct::recipe::Recipe;
 use induct::run::Progress;
 use induct::strategy::Strategy;
@@ -156,10 +158,10 @@ fn a_run_with_parts_can_be_neither_trained_nor_measured() {
     train(&shell.path("run"), 15);
     shell.refuses(
         "
-        train run/recipe.toml --resume -> added by another one
-        eval run -> added by another one
-        predict run --tokens 0110 -> added by another one
-        sample run/recipe.toml -> added by another one
+        train run/recipe.toml --resume -> a part of this program
+        eval run -> a part of this program
+        predict run --tokens 0110 -> a part of this program
+        sample run/recipe.toml -> a part of this program
         ",
     );
     // Without all the others, each part is missing.
@@ -183,4 +185,28 @@ fn a_run_with_parts_can_be_neither_trained_nor_measured() {
         let sets: String = others.map(|(set, _)| format!(" --set {set}")).collect();
         shell.refuses(&format!("train run/recipe.toml --out out{sets} -> {part}"));
     }
+}
+
+/// The code of the block is that of an MLP: what matters is that no command has it.
+#[test]
+fn a_run_with_a_block_can_be_looked_at_without_its_code() {
+    let shell = Shell::new();
+    let block = Custom::<dyn Design>::new("mine", Arc::new(MlpSpec::default()));
+    let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
+    let ModelSpec::Transformer(spec) = &mut recipe.model else {
+        panic!("the default is a transformer");
+    };
+    let attention = || BlockSpec::Attention(AttentionSpec::default());
+    spec.blocks = vec![attention(), BlockSpec::Custom(block), attention()];
+    induct_store::train(&recipe, &shell.path("run")).unwrap();
+    has(&shell.succeed("show run"), "layers.1.heads.0");
+    shell.succeed("plot run");
+    shell.succeed("compare run run");
+    shell.refuses(
+        "
+        predict run --tokens 0110 -> model.blocks[1].name = \"mine\"
+        eval run -> a part of this program
+        train run/recipe.toml --out again -> a part of this program
+        ",
+    );
 }

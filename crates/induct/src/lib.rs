@@ -47,8 +47,8 @@
 //! 11. [`catalogue`]: every setting that has a name
 //! 12. [`theory`]: exact gradients of the minimal model, by independent routes
 //!
-//! Priors, strategies, measures and optimisers are traits: one of your own takes one file in your crate (see
-//! the examples `custom_prior`, `custom_strategy`, `custom_measure` and `custom_optimizer`).
+//! Blocks, tasks, priors, strategies, measures and optimisers are traits: one of your own takes one file in your
+//! crate (see the examples `custom_block`, `custom_task`, `custom_prior` and so on).
 //!
 //! Nothing here touches a file, a terminal, a network or a clock, and results depend on a recipe and a level
 //! of instructions ([`lanes::use_level`]) alone. It compiles to WebAssembly, where it runs on one thread.

@@ -148,7 +148,7 @@ def test_a_run_of_other_code_can_be_shown_but_not_trained(small: induct.Recipe, 
     opened = induct.open(tmp_path / "run")
     assert opened.ended == "complete" and "kl_again" in opened.metrics
     assert opened.plot().svg
-    with pytest.raises(induct.RecipeError, match="added by another one"):
+    with pytest.raises(induct.RecipeError, match="a part of this program"):
         induct.train(opened.recipe)
 
 

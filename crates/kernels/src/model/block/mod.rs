@@ -9,7 +9,7 @@
 //! knows where its tensors are. A [`BlockPass`] computes it on eight sequences side by side, and
 //! [`Block::reference`] by its formula.
 
-//! To add a kind, write its file and name it in the two lists below.
+//! To add a kind, write its file and name it below: in `mod`, `pub use` and `blocks!`.
 
 mod attention;
 mod convolution;

@@ -122,7 +122,7 @@ impl Steps {
                         out.copy_from_slice(a.row(of_a, r));
                         centre(out);
                         if scaled {
-                            let inverse = inverse_deviation(out);
+                            let inverse = inverse_deviation(out, 0.0);
                             out.iter_mut().for_each(|x| *x *= inverse);
                         }
                     }
@@ -167,13 +167,12 @@ impl Steps {
                         let (d_out, x) = (out.row_mut(&mut d_out, r), a.row(of_a, r));
                         centre(d_out);
                         if scaled {
-                            let mut unit = x.to_vec();
-                            centre(&mut unit);
-                            let inverse = inverse_deviation(&unit);
-                            let products = d_out.iter().zip(&unit).map(|(h, x)| h * x);
+                            let mean = mean(x);
+                            let inverse = inverse_deviation(x, mean);
+                            let products = d_out.iter().zip(x).map(|(h, x)| h * (x - mean));
                             let along = products.sum::<f32>() / x.len() as f32 * inverse * inverse;
-                            for (h, x) in d_out.iter_mut().zip(unit) {
-                                *h = (*h - x * along) * inverse;
+                            for (h, x) in d_out.iter_mut().zip(x) {
+                                *h = (*h - (x - mean) * along) * inverse;
                             }
                         }
                     }
@@ -202,15 +201,20 @@ fn add_each(out: &mut [f32], to: Place, (a, of_a): (&[f32], Place), (b, of_b): (
     }
 }
 
+fn mean(row: &[f32]) -> f32 {
+    row.iter().sum::<f32>() / row.len() as f32
+}
+
 /// Subtracts the mean.
 fn centre(row: &mut [f32]) {
-    let mean = row.iter().sum::<f32>() / row.len() as f32;
+    let mean = mean(row);
     row.iter_mut().for_each(|x| *x -= mean);
 }
 
-/// 1/σ of a row whose mean is zero.
-fn inverse_deviation(row: &[f32]) -> f32 {
-    let variance = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
+/// 1/σ of a row with this mean.
+fn inverse_deviation(row: &[f32], mean: f32) -> f32 {
+    let squares = row.iter().map(|x| (x - mean) * (x - mean));
+    let variance = squares.sum::<f32>() / row.len() as f32;
     1.0 / (variance + EPSILON as f32).sqrt()
 }
 
