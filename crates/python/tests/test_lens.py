@@ -51,7 +51,7 @@ def test_logits_are_those_of_the_engine(name: str) -> None:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_other_lists_of_blocks_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"model.blocks.* TransformerLens "):
+    with pytest.raises(ValueError, match=r"^model\..* TransformerLens "):
         run(name).model.to_lens()
 
 

@@ -83,7 +83,7 @@ def test_dropout_is_where_the_recipe_has_it() -> None:
     settings = pytorch.TransformerSettings.of(run("dropout-by-place").recipe)
     assert settings.dropout == pytorch.Dropout(embedding=0.1, attention=0.2, residual=0.0)
     settings = pytorch.TransformerSettings.of(run("released").recipe)
-    assert settings.dropout == pytorch.Dropout(embedding=0.1, attention=0.1, residual=0.1)
+    assert settings.dropout == pytorch.Dropout(embedding=0.1, attention=0.1, residual=0.1, positions=0.1)
 
 
 def test_a_missing_tensor_is_named() -> None:

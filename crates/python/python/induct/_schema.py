@@ -54,7 +54,9 @@ class Schema:
 
 
 def schema() -> Schema:
-    """Every kind of model, block, source, prior and optimiser with its settings: ``induct.schema().block[0].settings``."""
+    """Every kind of model, block, source, prior and optimiser.
+
+    Each has its settings: ``induct.schema().block[0].settings``."""
     found = json.loads(_induct.schema_json())
     return Schema(**{what: tuple(_kind(kind) for kind in kinds) for what, kinds in found.items()})
 

@@ -220,6 +220,7 @@ class Wrapped(nn.Module):
         self.drop_embedding = model.drop_embedding
         self.layers = nn.ModuleList(Block(layer, model.drop_added, index) for index, layer in enumerate(layers))
         self.ln_out = _norm(model.final_norm)
+        assert model.unembed.P is not None, "models with tied embeddings are refused"
         self.head = _linear(model.unembed.P)
 
     def forward(self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None) -> Tensor:

@@ -56,7 +56,7 @@ class Block(_parts.Block):
         by_pair = self.drop_positions(self.v[behind.clamp(min=0)])
         by_pair = by_pair.unflatten(-1, (self.heads, -1)).movedim(-2, 0)
         meets = q.unsqueeze(-2) if self.positions == "relative-query" else k.unsqueeze(-3)
-        products = q @ k.mT + (meets * by_pair).sum(-1)
+        products: Tensor = q @ k.mT + (meets * by_pair).sum(-1)
         return (products / math.sqrt(q.shape[-1])).masked_fill(behind < 0, -torch.inf)
 
 
