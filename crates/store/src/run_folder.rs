@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use induct::Invalid;
 use induct::internal::{arithmetic, check_records, columns_named, kept_steps};
 use induct::measure::{Column, KL_TRUTH};
 use induct::model::Model;
@@ -26,8 +27,8 @@ use crate::tensors;
 pub struct RunFolder {
     pub(crate) storage: Storage,
     recipe: Recipe,
-    /// Unless a block of it is another program's.
-    model: Option<Model>,
+    /// Or the block that only another program has.
+    model: Result<Model, Invalid>,
     stamp: Stamp,
 }
 
@@ -141,8 +142,8 @@ impl RunFolder {
             .ok_or_else(|| damaged(format!("its header is not that of run format {FORMAT}")))?;
         let recipe = Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
         let model = match recipe.model.check_code() {
-            Ok(()) => Some(recipe.model().map_err(|error| damaged(error.to_string()))?),
-            Err(_) => None,
+            Ok(()) => Ok(recipe.model().map_err(|error| damaged(error.to_string()))?),
+            Err(missing) => Err(missing.within("model")),
         };
         Ok(Self {
             storage,
@@ -184,13 +185,11 @@ impl RunFolder {
     ///
     /// If a block of it is another program's. Its records can be read all the same.
     pub fn model(&self) -> Result<&Model, StoreError> {
-        self.model.as_ref().ok_or_else(|| {
-            let missing = self.recipe.model.check_code().err();
-            StoreError::MissingPart {
-                path: self.path().to_owned(),
-                what: missing.map_or(String::new(), |part| part.within("model").to_string()),
-            }
-        })
+        let missing = |part: &Invalid| StoreError::MissingPart {
+            path: self.path().to_owned(),
+            what: part.to_string(),
+        };
+        self.model.as_ref().map_err(missing)
     }
 
     /// The run's identity, as its recipe.toml states it.
@@ -218,7 +217,11 @@ impl RunFolder {
 
     /// The columns that the recipe records, unless they follow from a model that another program has.
     fn columns(&self) -> Result<Option<Vec<Column>>, StoreError> {
-        let columns = self.model.as_ref().map(|_| probe::columns(&self.recipe));
+        let columns = self
+            .model
+            .as_ref()
+            .ok()
+            .map(|_| probe::columns(&self.recipe));
         let columns = columns.transpose();
         columns.map_err(|error| self.storage.damaged(METRICS, error.to_string()))
     }

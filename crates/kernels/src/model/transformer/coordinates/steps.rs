@@ -24,11 +24,11 @@ pub struct Steps {
 struct Step {
     out: Place,
     a: Place,
-    what: What,
+    term: Term,
 }
 
 #[derive(Debug)]
-enum What {
+enum Term {
     /// a, and `back` times the gradient the other way
     Sum { factor: f32, back: f32 },
     /// factor · a b
@@ -60,23 +60,23 @@ impl Steps {
         Place::new(self.sizes.len() - 1, 0..rows * columns, columns)
     }
 
-    fn push(&mut self, out: Place, a: Place, what: What) {
-        self.steps.push(Step { out, a, what });
+    fn push(&mut self, out: Place, a: Place, term: Term) {
+        self.steps.push(Step { out, a, term });
     }
 
     /// out += a, and a gets `back` times the gradient of out.
     pub fn add(&mut self, out: Place, a: Place, back: f32) {
-        self.push(out, a, What::Sum { factor: 1.0, back });
+        self.push(out, a, Term::Sum { factor: 1.0, back });
     }
 
     /// out += factor · a b
     pub fn add_product(&mut self, out: Place, a: Place, b: Place, factor: f32) {
-        self.push(out, a, What::Product { b, factor });
+        self.push(out, a, Term::Product { b, factor });
     }
 
     /// out += a ∘ b
     pub fn add_each(&mut self, out: Place, a: Place, b: Place) {
-        self.push(out, a, What::Each { b });
+        self.push(out, a, Term::Each { b });
     }
 
     /// a b
@@ -89,7 +89,7 @@ impl Steps {
     /// Every row of a less its mean and, if `scaled`, over its standard deviation.
     pub fn centred(&mut self, a: Place, scaled: bool) -> Place {
         let out = self.zeros(a.rows, a.columns);
-        self.push(out, a, What::Centred { scaled });
+        self.push(out, a, Term::Centred { scaled });
         out
     }
 
@@ -99,7 +99,7 @@ impl Steps {
         self.add(out, a, 1.0);
         let (factor, back) = (-1.0, -1.0);
         let others = out.rows(1..a.rows);
-        self.push(others, a.repeated(a.rows - 1), What::Sum { factor, back });
+        self.push(others, a.repeated(a.rows - 1), Term::Sum { factor, back });
         out
     }
 
@@ -107,16 +107,16 @@ impl Steps {
     pub fn run(&self, level: Level, params: &[f32], values: &mut [Vec<f32>]) {
         values.iter_mut().for_each(|buffer| buffer.fill(0.0));
         values[PARAMS][..params.len()].copy_from_slice(params);
-        for Step { out: to, a, what } in &self.steps {
+        for Step { out: to, a, term } in &self.steps {
             let mut out = take(&mut values[to.buffer]);
             let of_a = &values[a.buffer];
-            match *what {
-                What::Sum { factor, .. } => add_rows(&mut out, *to, of_a, *a, factor),
-                What::Product { b, factor } => {
+            match *term {
+                Term::Sum { factor, .. } => add_rows(&mut out, *to, of_a, *a, factor),
+                Term::Product { b, factor } => {
                     add_product(level, &mut out, *to, of_a, *a, &values[b.buffer], b, factor);
                 }
-                What::Each { b } => add_each(&mut out, *to, (of_a, *a), (&values[b.buffer], b)),
-                What::Centred { scaled } => {
+                Term::Each { b } => add_each(&mut out, *to, (of_a, *a), (&values[b.buffer], b)),
+                Term::Centred { scaled } => {
                     for r in 0..a.rows {
                         let out = to.row_mut(&mut out, r);
                         out.copy_from_slice(a.row(of_a, r));
@@ -142,12 +142,12 @@ impl Steps {
         grads[PARAMS..]
             .iter_mut()
             .for_each(|buffer| buffer.fill(0.0));
-        for Step { out, a, what } in self.steps.iter().rev() {
+        for Step { out, a, term } in self.steps.iter().rev() {
             let mut d_out = take(&mut grads[out.buffer]);
             let (of_a, d_a) = (&values[a.buffer], &mut grads[a.buffer]);
-            match *what {
-                What::Sum { back, .. } => add_rows(d_a, *a, &d_out, *out, back),
-                What::Product { b, factor } => {
+            match *term {
+                Term::Sum { back, .. } => add_rows(d_a, *a, &d_out, *out, back),
+                Term::Product { b, factor } => {
                     let (of_b, turned) = (&values[b.buffer], b.transposed());
                     add_product(level, d_a, *a, &d_out, *out, of_b, turned, factor);
                     let d_b = &mut grads[b.buffer];
@@ -158,11 +158,11 @@ impl Steps {
                         add_product(level, d_b, b, of_a, a.transposed(), &d_out, *out, factor);
                     }
                 }
-                What::Each { b } => {
+                Term::Each { b } => {
                     add_each(d_a, *a, (&d_out, *out), (&values[b.buffer], b));
                     add_each(&mut grads[b.buffer], b, (&d_out, *out), (of_a, *a));
                 }
-                What::Centred { scaled } => {
+                Term::Centred { scaled } => {
                     for r in 0..a.rows {
                         let (d_out, x) = (out.row_mut(&mut d_out, r), a.row(of_a, r));
                         centre(d_out);
